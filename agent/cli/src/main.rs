@@ -1,0 +1,3 @@
+//! The `kernelwright` executable.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The run loop: MCP client, run store, resume and reports.

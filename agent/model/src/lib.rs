@@ -1,0 +1,1 @@
+//! Model clients: OpenAI-compatible, Anthropic, mailbox and replay.

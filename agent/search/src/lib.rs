@@ -1,0 +1,1 @@
+//! Pure search: graph, policies, budgets and events, without IO.

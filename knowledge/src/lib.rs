@@ -1,0 +1,1 @@
+//! Knowledge packs: format, loader, checker and the packs that are built in.

@@ -1,0 +1,1 @@
+//! Prompt templates as files, their typed contexts and a strict renderer.

@@ -1,0 +1,1 @@
+//! Contract, end-to-end and adversarial tests over the real executable.

@@ -1,0 +1,1 @@
+//! The evaluate server: builds, checks and times candidate kernels.

@@ -1,0 +1,1 @@
+//! Launches, sandboxes and talks to the Python workers that run kernels.

@@ -1,0 +1,1 @@
+//! The knowledge server: retrieval over knowledge packs.

@@ -1,0 +1,1 @@
+//! The profile server: kernel lists with times and target descriptions.

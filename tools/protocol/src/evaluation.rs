@@ -1,0 +1,328 @@
+//! What an evaluation says: one status, never a bare boolean, and a time only where the kernel is correct.
+//!
+//! The JSON form is one flat object: `{"status": "correct", "speedup": 38.1, ..., "findings": [...]}`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{CandidateId, Nanoseconds, ProblemId, Target};
+
+/// The result of evaluating one candidate against one problem on one target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Evaluation {
+    /// The hash of the problem's source.
+    pub problem: ProblemId,
+    /// The hash of the candidate's source: this text, and no other, was evaluated.
+    pub candidate: CandidateId,
+    /// Where it ran.
+    pub target: Target,
+    /// The decision, with what belongs to it.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// What else was noticed, most severe first.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+    /// Which isolation the candidate ran under.
+    pub sandbox: Sandbox,
+    /// Wall time of the whole evaluation.
+    pub wall_ns: Nanoseconds,
+}
+
+impl Evaluation {
+    /// `t_reference / t_candidate` against the faster baseline; 0 when the kernel does not build, faults, is wrong or cheats;
+    /// absent when it is correct but was not timed.
+    #[must_use]
+    pub fn fitness(&self) -> Option<f64> {
+        match &self.verdict {
+            Verdict::Correct(correct) => correct.timing.as_ref().map(|t| t.speedup),
+            _ => Some(0.0),
+        }
+    }
+}
+
+/// The one status of an evaluation. Only `correct` can carry a time and a speedup.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum Verdict {
+    /// The candidate could not be imported, compiled or constructed.
+    BuildFailed(Fault),
+    /// The candidate crashed, raised or made an illegal access while it ran.
+    Faulted(Fault),
+    /// A phase outlasted its limit; the whole process group was killed.
+    TimedOut {
+        /// Which phase: `build`, `run` or `time`.
+        phase: String,
+        /// The limit it outlasted.
+        limit_ns: Nanoseconds,
+    },
+    /// An output differs from the reference.
+    Incorrect {
+        /// The worst differences first; at most eight.
+        mismatches: Vec<Mismatch>,
+        /// What was tried.
+        trials: Trials,
+    },
+    /// An integrity rule was broken; the rule is also the first finding.
+    Rejected {
+        /// The rule's identifier, e.g. `clock_disagreement`.
+        rule: String,
+        /// What was seen, in a sentence.
+        explanation: String,
+    },
+    /// Every output of every trial and of every inspected timed call was right.
+    Correct(Box<Correct>),
+}
+
+impl Verdict {
+    /// The wire name of the status.
+    #[must_use]
+    pub fn status(&self) -> &'static str {
+        match self {
+            Self::BuildFailed(_) => "build_failed",
+            Self::Faulted(_) => "faulted",
+            Self::TimedOut { .. } => "timed_out",
+            Self::Incorrect { .. } => "incorrect",
+            Self::Rejected { .. } => "rejected",
+            Self::Correct(_) => "correct",
+        }
+    }
+}
+
+/// A failure to build or run, with messages cut to what a model can use.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Fault {
+    /// Which phase: `import`, `construct`, `run`, `time`.
+    pub phase: String,
+    /// One line: the exception and its message, the signal, or the exit code.
+    pub summary: String,
+    /// The tail of the compiler's or Python's messages, at most about 4,000 characters.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub diagnostics: String,
+    /// The file with everything that was printed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+}
+
+/// One output that differs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Mismatch {
+    /// Which trial, e.g. `trial 2 (scaled x100)` or `timed call 14`.
+    pub trial: String,
+    /// Which output, e.g. `output`, `output[1]`, `output["logits"]`, `input[0] after the call`.
+    pub output: String,
+    /// What is wrong, in a sentence with figures: dtype, shape, worst element and its index, or NaN positions.
+    pub detail: String,
+    /// The largest error over the allowed error; above 1 is a failure. Absent where the difference is not numeric.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_over_tolerance: Option<f64>,
+}
+
+/// What was tried to decide on correctness.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trials {
+    /// One label per trial that ran, e.g. `problem's distribution`, `scaled x100`, `equal rows`.
+    pub ran: Vec<String>,
+    /// One label per trial that was left out, with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<String>,
+    /// How many outputs of timed calls were verified as well.
+    pub timed_calls_verified: u32,
+}
+
+/// What is known of a correct kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Correct {
+    /// What was tried.
+    pub trials: Trials,
+    /// The largest error over the allowed error, over all trials; below 1.
+    pub error_over_tolerance: f64,
+    /// `speedup`, times and baselines; absent when the kernel was not timed.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub timing: Option<Timing>,
+    /// Why there is no time, where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_measured: Option<NotMeasured>,
+}
+
+/// Why a figure is missing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotMeasured {
+    /// In a sentence, e.g. `Triton's interpreter checks correctness only`.
+    pub reason: String,
+}
+
+/// The candidate's time and the baselines measured beside it in the same session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Timing {
+    /// The faster baseline's time over the candidate's: the median of the interleaved pairs' ratios.
+    pub speedup: f64,
+    /// The lower end of the 95 % interval of that median.
+    pub speedup_low: f64,
+    /// The upper end of the 95 % interval of that median.
+    pub speedup_high: f64,
+    /// Median time of one call of the candidate.
+    pub candidate_ns: Nanoseconds,
+    /// Interquartile range of the candidate's time over its median.
+    pub candidate_spread: f64,
+    /// Which baseline the speedup is against: the faster one.
+    pub baseline: BaselineKind,
+    /// Every baseline, measured or not.
+    pub baselines: Vec<Baseline>,
+    /// How many interleaved pairs of batches were measured.
+    pub pairs: u32,
+    /// Calls in one batch.
+    pub calls_per_batch: u32,
+    /// Set-up: import and compilation of the candidate.
+    pub build_ns: Nanoseconds,
+    /// Set-up: the first call, with autotuning and just-in-time compilation.
+    pub first_call_ns: Nanoseconds,
+}
+
+/// What a candidate is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BaselineKind {
+    /// The problem's module as written.
+    Eager,
+    /// The module through `torch.compile(mode="max-autotune-no-cudagraphs")`.
+    Compile,
+}
+
+impl std::fmt::Display for BaselineKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Eager => "eager",
+            Self::Compile => "torch.compile",
+        })
+    }
+}
+
+/// One baseline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Baseline {
+    /// Which one.
+    pub kind: BaselineKind,
+    /// Median time of one call; absent when it could not be measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_ns: Option<Nanoseconds>,
+    /// Interquartile range over the median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<f64>,
+    /// The first call, with compilation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_call_ns: Option<Nanoseconds>,
+    /// Why there is no time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_measured: Option<NotMeasured>,
+}
+
+/// The answer of `measure_baseline`: what a candidate has to beat.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BaselineReport {
+    /// The hash of the problem's source.
+    pub problem: ProblemId,
+    /// Where it ran.
+    pub target: Target,
+    /// Every baseline, measured or not.
+    pub baselines: Vec<Baseline>,
+    /// The inputs in words: one line each, e.g. `float32[4096, 4096] contiguous`.
+    pub inputs: Vec<String>,
+    /// The outputs in words.
+    pub outputs: Vec<String>,
+    /// Warnings about the problem itself, e.g. that its output does not depend on its input.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+}
+
+/// Something noticed beside the verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// The rule's identifier in `snake_case`, e.g. `no_custom_kernel`, `degenerate_problem`, `below_floor`.
+    pub rule: String,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What was seen, in a sentence.
+    pub message: String,
+}
+
+/// How much a finding matters, in rising order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// Lowers what the verdict is worth.
+    Warning,
+    /// Decides the verdict: `rejected`.
+    Rejection,
+}
+
+/// The isolation a candidate ran under: which layers were active and which could not be had.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Sandbox {
+    /// Active layers, e.g. `landlock`, `seccomp`, `rlimits`, `network namespace`.
+    pub active: Vec<String>,
+    /// Layers that are missing, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ContentHash;
+
+    fn evaluation(verdict: Verdict) -> Evaluation {
+        Evaluation {
+            problem: ContentHash::of("problem"),
+            candidate: ContentHash::of("candidate"),
+            target: Target::CPU,
+            verdict,
+            findings: vec![],
+            sandbox: Sandbox::default(),
+            wall_ns: Nanoseconds(1),
+        }
+    }
+
+    #[test]
+    fn the_json_form_is_one_flat_object_that_reads_back() {
+        let timing = Timing {
+            speedup: 2.0,
+            speedup_low: 1.9,
+            speedup_high: 2.1,
+            candidate_ns: Nanoseconds(500),
+            candidate_spread: 0.01,
+            baseline: BaselineKind::Eager,
+            baselines: vec![],
+            pairs: 9,
+            calls_per_batch: 4,
+            build_ns: Nanoseconds(1),
+            first_call_ns: Nanoseconds(2),
+        };
+        let correct = Correct { trials: Trials::default(), error_over_tolerance: 0.1, timing: Some(timing), not_measured: None };
+        let value = serde_json::to_value(evaluation(Verdict::Correct(Box::new(correct)))).unwrap();
+        assert_eq!((&value["status"], &value["speedup"]), (&"correct".into(), &2.0.into()));
+        let read: Evaluation = serde_json::from_value(value).unwrap();
+        assert_eq!(read.fitness(), Some(2.0));
+    }
+
+    #[test]
+    fn a_kernel_that_was_not_timed_has_no_time_and_reads_back() {
+        let correct = Correct {
+            trials: Trials::default(),
+            error_over_tolerance: 0.1,
+            timing: None,
+            not_measured: Some(NotMeasured { reason: "interpreter".into() }),
+        };
+        let value = serde_json::to_value(evaluation(Verdict::Correct(Box::new(correct)))).unwrap();
+        assert!(value.get("speedup").is_none() && value.get("candidate_ns").is_none());
+        let read: Evaluation = serde_json::from_value(value).unwrap();
+        assert_eq!(read.fitness(), None);
+    }
+
+    #[test]
+    fn what_is_not_correct_is_worth_nothing() {
+        let verdict = Verdict::TimedOut { phase: "run".into(), limit_ns: Nanoseconds(1) };
+        assert_eq!(evaluation(verdict).fitness(), Some(0.0));
+    }
+}

@@ -1,0 +1,22 @@
+//! The wire vocabulary that the agent and the tool servers share.
+//!
+//! Everything that crosses MCP is a type of this crate: what a [`Problem`] is, what an [`Evaluation`] says, what a
+//! [`Profile`] holds, what a [`Passage`] is. The crate does no IO and depends on nothing of ours, so that the agent can know
+//! the words without knowing a tool server, and the other way round.
+
+mod evaluation;
+mod hash;
+mod knowledge;
+mod profile;
+mod target;
+mod units;
+
+pub use evaluation::{
+    Baseline, BaselineKind, BaselineReport, Correct, Evaluation, Fault, Finding, Mismatch, NotMeasured, Sandbox, Severity, Timing, Trials,
+    Verdict,
+};
+pub use hash::{CandidateId, ContentHash, ProblemId};
+pub use knowledge::{Entry, EntryKind, PackSummary, Passage, Passages};
+pub use profile::{KernelTime, Profile, TargetFact, TargetDescription};
+pub use target::{Backend, Target, TargetParseError};
+pub use units::{Bytes, Dollars, Nanoseconds, Tokens};

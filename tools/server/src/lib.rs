@@ -1,0 +1,1 @@
+//! What every tool server shares: transports, schema tidying, failures and logging.
