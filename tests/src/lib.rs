@@ -1,1 +1,34 @@
-//! Contract, end-to-end and adversarial tests over the real executable.
+//! What the end-to-end tests share: where the real executable and the Python with torch are.
+
+use std::path::PathBuf;
+
+/// The executable under test, from the same build as this test.
+///
+/// # Panics
+/// If the workspace was not built first; `make test` does that.
+#[must_use]
+pub fn binary() -> PathBuf {
+    let test = std::env::current_exe().expect("the test knows its own path");
+    let folder = test.parent().and_then(|deps| deps.parent()).expect("tests run from target/PROFILE/deps");
+    let binary = folder.join("kernelwright");
+    assert!(binary.is_file(), "{} is missing: run `cargo build` first", binary.display());
+    binary
+}
+
+/// The interpreter that has torch: `KERNELWRIGHT_PYTHON`, else the repository's own environment.
+///
+/// # Panics
+/// If neither is there; `make test` builds the environment.
+#[must_use]
+pub fn python() -> PathBuf {
+    let chosen = std::env::var_os("KERNELWRIGHT_PYTHON").map(PathBuf::from);
+    let python = chosen.unwrap_or_else(|| repository().join(".venv/bin/python"));
+    assert!(python.is_file(), "{} is missing: run `make env` first", python.display());
+    python
+}
+
+/// The repository's top folder.
+#[must_use]
+pub fn repository() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies inside the repository").to_path_buf()
+}

@@ -1,0 +1,2 @@
+//! End-to-end tests over the real executable, real torch and real MCP.
+#![allow(clippy::unwrap_used, missing_docs)]
