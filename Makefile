@@ -1,0 +1,56 @@
+# Two commands matter: `make demo` and `make test`. Both set up whatever they need on a fresh machine.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# The interpreter that runs kernels: the user's own, or an environment made here.
+VENV := .venv
+REQUIREMENTS := tools/harness/python/requirements.txt
+ifdef KERNELWRIGHT_PYTHON
+PYTHON := $(KERNELWRIGHT_PYTHON)
+ENV_READY :=
+else
+PYTHON := $(CURDIR)/$(VENV)/bin/python
+ENV_READY := $(VENV)/.ready
+endif
+export KERNELWRIGHT_PYTHON := $(PYTHON)
+
+RELEASE := target/release/kernelwright
+
+.PHONY: help demo test test-gpu bench lint deny env build clean
+
+help: ## Show this help
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+demo: $(ENV_READY) build ## Optimize two problems on this machine's CPU: no GPU and no API key needed
+	@examples/demo.sh $(RELEASE)
+
+build: ## Build the executable (target/release/kernelwright)
+	cargo build --release --locked -p kernelwright
+
+env: $(ENV_READY) ## Make the Python environment (.venv), unless KERNELWRIGHT_PYTHON names one
+
+# uv is fetched into the environment itself: it installs torch several times faster than pip.
+$(VENV)/.ready: $(REQUIREMENTS)
+	python3 -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python -r $(REQUIREMENTS)
+	$(VENV)/bin/python -c 'import torch; print("torch", torch.__version__)'
+	touch $@
+
+test: $(ENV_READY) ## Run every test that needs no GPU
+	cargo build --locked --workspace
+	cargo test --locked --workspace --quiet
+	$(PYTHON) -m unittest discover --start-directory tools/harness/python/tests
+
+lint: ## Check formatting and lints
+	cargo fmt --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+deny: ## Check licences, advisories and sources of the dependencies (needs cargo-deny)
+	cargo deny check
+
+clean: ## Remove what was built here, the Python environment included
+	cargo clean
+	rm -rf $(VENV)
