@@ -1,1 +1,24 @@
-//! Pure search: graph, policies, budgets and events, without IO.
+//! The search, without a machine around it: what happened in a run, what that adds up to, and what to do next.
+//!
+//! A run is a list of [`Event`]s. [`Graph`] is the fold over them: nodes (kernels), edges (which kernel was made from which), attempts,
+//! notes, what was spent, and the step that was open when the list ends. [`decide`] looks at a graph and says the next [`Move`];
+//! [`Context::select`] says what the operator should be told when it makes that move.
+//!
+//! Nothing here reads a file, asks a clock, draws a random number or waits: the same events give the same decisions, on any machine.
+//! Times and durations come in with the records, put there by whoever wrote them.
+
+mod context;
+mod decide;
+mod event;
+mod graph;
+mod ids;
+mod settings;
+mod spend;
+
+pub use context::{Context, ContextLimits};
+pub use decide::{Move, StopReason, decide};
+pub use event::{Event, FORMAT_VERSION, Phase, ProblemName, Record, RunOutcome};
+pub use graph::{Attempt, Call, Graph, GraphError, Node, Note, OpenStep, Profiled, Returned, RunHead, Standing, StepRecord, Turn};
+pub use ids::{AskId, NodeId, RunId, StepId};
+pub use settings::{Budget, BudgetKind, Policy, Settings, StopRules};
+pub use spend::{Spend, Usage};
