@@ -1,1 +1,29 @@
-//! What every tool server shares: transports, schema tidying, failures and logging.
+//! What every tool server shares: transports, schema tidying, failures, progress and logging.
+//!
+//! A tool server is a [`rmcp::ServerHandler`] whose router went through [`prepare`] and which is handed to [`serve`]:
+//!
+//! - [`serve`] speaks MCP over the standard streams or streamable HTTP and ends soon after its client does;
+//! - [`prepare`] makes the tools acceptable to every host: plain schemas, and failures that say how to go on;
+//! - [`ToolFailure`] is the one form of a tool's failure: code, reason, fix;
+//! - [`Progress`] keeps hosts from giving up on a long call, and says when nobody waits for it any more;
+//! - [`lint`] lists what hosts would object to, for each server's tests.
+//!
+//! The crate knows nothing of kernels. It keeps no jobs: a call lives as long as its request.
+
+mod failure;
+mod http;
+mod lint;
+mod logging;
+mod progress;
+mod router;
+mod schema;
+mod stdio;
+mod transport;
+
+pub use failure::ToolFailure;
+pub use lint::lint;
+pub use logging::log_to_stderr;
+pub use progress::Progress;
+pub use router::prepare;
+pub use schema::{tidy_input, tidy_output};
+pub use transport::{ServeError, Transport, serve};

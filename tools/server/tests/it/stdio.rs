@@ -1,0 +1,104 @@
+//! stdio: messages, failures, progress, cancellation and the end.
+
+use serde_json::json;
+use tokio::process::Command;
+
+use crate::client::{Session, initialize};
+
+#[tokio::test]
+async fn a_session_opens_and_lists_tidy_tools_in_order() {
+    let mut session = Session::start();
+    session.send(&initialize(1)).await;
+    let opened = session.answer(1).await;
+    assert_eq!(opened["result"]["serverInfo"]["name"], "fixture");
+    assert_eq!(opened["result"]["instructions"], "A server for tests.");
+    session.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+    session.send(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})).await;
+    let listed = session.answer(2).await["result"].take();
+    let tools: Vec<rmcp::model::Tool> = serde_json::from_value(listed["tools"].clone()).unwrap();
+    assert_eq!(tools.iter().map(|tool| tool.name.as_ref()).collect::<Vec<_>>(), ["count", "divide", "work"]);
+    assert_eq!(kernelwright_server::lint("fixture", &tools), [String::new(); 0]);
+}
+
+#[tokio::test]
+async fn success_is_structured_and_repeated_as_text() {
+    let mut session = Session::initialized().await;
+    let result = session.call(1, "divide", &json!({"dividend": 7, "divisor": 2})).await;
+    assert_eq!(result["isError"], false);
+    assert_eq!(result["structuredContent"], json!({"quotient": 3}));
+    assert_eq!(result["content"][0]["text"], r#"{"quotient":3}"#);
+}
+
+#[tokio::test]
+async fn failures_say_code_reason_and_fix_in_their_text() {
+    let mut session = Session::initialized().await;
+    let result = session.call(1, "divide", &json!({"dividend": 7, "divisor": 0})).await;
+    assert_eq!(result["isError"], true);
+    assert_eq!(result["structuredContent"]["error"]["code"], "division_by_zero");
+    insta::assert_snapshot!(result["content"][0]["text"].as_str().unwrap(), @"
+    error: division_by_zero
+    reason: 7 / 0 has no value
+    fix: give a divisor above 0
+    ");
+}
+
+#[tokio::test]
+async fn malformed_arguments_are_answered_with_the_right_ones() {
+    let mut session = Session::initialized().await;
+    let result = session.call(1, "divide", &json!({"dividend": 7, "divider": 1})).await;
+    assert_eq!(result["isError"], true);
+    insta::assert_snapshot!(result["content"][0]["text"].as_str().unwrap(), @"");
+}
+
+#[tokio::test]
+async fn progress_arrives_and_cancelling_reaches_the_tool() {
+    let mut session = Session::initialized().await;
+    session.send(&crate::client::call(1, "work", &json!({}))).await;
+    let progress = session.receive().await.unwrap();
+    assert_eq!(progress["method"], "notifications/progress");
+    assert_eq!(progress["params"]["progressToken"], "token 1");
+    assert_eq!(progress["params"]["message"], "working");
+
+    session.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})).await;
+    for id in 2.. {
+        if session.call(id, "count", &json!({})).await["structuredContent"]["cancellations"] == 1 {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_stdin_ends_the_server() {
+    let mut session = Session::initialized().await;
+    session.stdin = None;
+    assert_eq!(session.receive().await, None);
+    assert!(session.child.wait().await.unwrap().success());
+}
+
+#[tokio::test]
+async fn the_end_of_stdin_lets_short_calls_answer_and_ends_long_ones() {
+    let mut session = Session::initialized().await;
+    session.send(&crate::client::call(1, "work", &json!({}))).await;
+    session.send(&crate::client::call(2, "divide", &json!({"dividend": 8, "divisor": 2}))).await;
+    session.stdin = None;
+    assert_eq!(session.answer(2).await["result"]["structuredContent"]["quotient"], 4);
+    while session.receive().await.is_some() {}
+    assert!(session.child.wait().await.unwrap().success());
+}
+
+#[tokio::test]
+async fn nothing_at_all_on_stdin_is_no_error() {
+    let mut session = Session::start();
+    session.stdin = None;
+    assert!(session.child.wait().await.unwrap().success());
+}
+
+#[tokio::test]
+async fn sigterm_ends_the_server_in_the_middle_of_a_call() {
+    let mut session = Session::initialized().await;
+    session.send(&crate::client::call(1, "work", &json!({}))).await;
+    session.receive().await.unwrap();
+    let pid = session.child.id().unwrap().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().await.unwrap().success());
+    assert!(session.child.wait().await.unwrap().success());
+}
