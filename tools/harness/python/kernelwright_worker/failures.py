@@ -1,0 +1,55 @@
+"""Turns exceptions of foreign code into errors a model can act on: its own frames, cut to a readable length."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Callable
+
+from .channel import WorkerError
+
+#: Longest traceback and message sent, in characters; the whole text is in the log.
+TRACEBACK_LIMIT = 4000
+MESSAGE_LIMIT = 600
+
+_COMPILER_ERROR = re.compile(r"\berror\b\s*[:#]|^error", re.MULTILINE)
+
+
+def describe(error: BaseException, kind: str, phase: str, own: Callable[[str], bool]) -> WorkerError:
+    """Words an exception. `own` tells the file names of the code whose frames matter."""
+    summary = traceback.TracebackException.from_exception(error)
+    seen: set[int] = set()
+    _keep_own_frames(summary, own, seen)
+    text = "".join(summary.format())
+    name = type(error).__name__
+    message = f"{name}: {error}".strip().removesuffix(":") if str(error) else name
+    return WorkerError(kind, phase, condense(message, MESSAGE_LIMIT), condense(text, TRACEBACK_LIMIT))
+
+
+def _keep_own_frames(summary: traceback.TracebackException, own: Callable[[str], bool], seen: set[int]) -> None:
+    """Drops the frames of libraries and of the harness; where none is left, the innermost two stay."""
+    if id(summary) in seen:
+        return
+    seen.add(id(summary))
+    mine = [frame for frame in summary.stack if own(frame.filename)]
+    kept = mine if mine else list(summary.stack)[-2:]
+    summary.stack = traceback.StackSummary.from_list(kept)
+    for inner in (summary.__cause__, summary.__context__):
+        if inner is not None:
+            _keep_own_frames(inner, own, seen)
+
+
+def condense(text: str, limit: int) -> str:
+    """Cuts `text` to `limit` characters. A compiler's output starts at its first error; anything else keeps its head and its tail."""
+    text = text.strip()
+    if len(text) <= limit:
+        return text
+    gap = "\n[...]\n"
+    head = text[: limit // 4]
+    rest = limit - len(head) - len(gap)
+    found = _COMPILER_ERROR.search(text, len(head))
+    if found is None:
+        return head + gap + text[-rest:]
+    start = text.rfind("\n", 0, found.start()) + 1
+    start = min(start, len(text) - rest)
+    return head + gap + text[start : start + rest]
