@@ -40,7 +40,7 @@ pub(crate) async fn serve<H: ServerHandler + Clone>(
     if token.is_none() && !addr.ip().is_loopback() {
         return Err(ServeError::TokenNeeded { addr });
     }
-    let expected = token.map(bearer).transpose()?;
+    let expected = token.as_deref().map(bearer).transpose()?;
 
     let listener = TcpListener::bind(addr).await.map_err(|source| ServeError::Bind { addr, source })?;
     let bound = listener.local_addr().map_err(|source| ServeError::Bind { addr, source })?;
@@ -82,7 +82,7 @@ pub(crate) async fn serve<H: ServerHandler + Clone>(
 }
 
 /// The header that clients have to send.
-fn bearer(token: String) -> Result<HeaderValue, ServeError> {
+fn bearer(token: &str) -> Result<HeaderValue, ServeError> {
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(ServeError::TokenUnusable);
     }

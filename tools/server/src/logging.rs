@@ -13,6 +13,8 @@ pub fn log_to_stderr(default: &str) {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // Its complaint about a closed stderr would go to stderr, and end the task that logged.
+        .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal())
         .try_init();
 }

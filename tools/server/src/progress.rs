@@ -107,8 +107,8 @@ mod tests {
         let (says, messages) = watch::channel(first.to_owned());
         let (told, hears) = mpsc::unbounded_channel();
         tokio::spawn(report(messages, cadence, move |_, message| {
-            let heard = told.send(message).is_ok();
-            async move { heard }
+            let sent = told.send(message).is_ok();
+            async move { sent }
         }));
         (says, hears)
     }

@@ -22,11 +22,12 @@ pub fn tidy_input(schema: &Object) -> Object {
     let definitions = definitions(schema);
     let mut root = plain(schema.clone(), &definitions, 0);
     for key in ["$schema", "$defs", "definitions", "title", "description"] {
-        root.remove(key);
+        root.shift_remove(key);
     }
-    root.insert("type".into(), json!("object"));
-    root.entry("properties").or_insert_with(|| json!({}));
-    root
+    // A fixed order of keys keeps listings the same from build to build, and reads from the general to the particular.
+    let mut tidy = object(json!({"type": "object", "properties": {}}));
+    tidy.extend(root.into_iter().filter(|(key, _)| key != "type"));
+    tidy
 }
 
 /// Makes an output schema's root an object and drops unknown formats.
@@ -35,12 +36,12 @@ pub fn tidy_output(schema: &Object) -> Object {
     let definitions = definitions(schema);
     let mut root = schema.clone();
     if let Some(target) = root.get("$ref").and_then(|reference| resolve(reference, &definitions)) {
-        root.remove("$ref");
+        root.shift_remove("$ref");
         for (key, value) in target {
             root.entry(key).or_insert(value);
         }
     }
-    root.remove("title");
+    root.shift_remove("title");
     root.insert("type".into(), json!("object"));
     let mut root = Value::Object(root);
     drop_formats(&mut root);
@@ -63,7 +64,7 @@ fn drop_formats(value: &mut Value) {
     match value {
         Value::Object(object) => {
             if object.get("format").and_then(Value::as_str).is_some_and(|format| !KNOWN_FORMATS.contains(&format)) {
-                object.remove("format");
+                object.shift_remove("format");
             }
             object.values_mut().for_each(drop_formats);
         }
@@ -77,16 +78,12 @@ fn plain(mut schema: Object, definitions: &Object, depth: usize) -> Object {
     if depth > MAX_DEPTH {
         return object(json!({"type": "object"}));
     }
-    if let Some(reference) = schema.remove("$ref") {
+    if let Some(reference) = schema.shift_remove("$ref") {
         let target = resolve(&reference, definitions).unwrap_or_else(|| object(json!({"type": "object"})));
-        // What stands beside a reference (the field's own description) is closer to the reader than what the type says of itself.
-        for (key, value) in target {
-            schema.entry(key).or_insert(value);
-        }
-        return plain(schema, definitions, depth + 1);
+        return plain(absorb(schema, target), definitions, depth + 1);
     }
     for key in ["anyOf", "oneOf", "allOf"] {
-        if let Some(Value::Array(variants)) = schema.remove(key) {
+        if let Some(Value::Array(variants)) = schema.shift_remove(key) {
             let variants = variants
                 .into_iter()
                 .map(|variant| plain(into_object(variant), definitions, depth + 1))
@@ -95,7 +92,7 @@ fn plain(mut schema: Object, definitions: &Object, depth: usize) -> Object {
             schema = merge(schema, variants, if key == "allOf" { Union::All } else { Union::One });
         }
     }
-    if let Some(value) = schema.remove("const") {
+    if let Some(value) = schema.shift_remove("const") {
         schema.insert("enum".into(), json!([value]));
     }
     if let Some(Value::Array(types)) = schema.get("type") {
@@ -109,12 +106,12 @@ fn plain(mut schema: Object, definitions: &Object, depth: usize) -> Object {
         }
     }
     if schema.get("default").is_some_and(Value::is_null) {
-        schema.remove("default");
+        schema.shift_remove("default");
     }
     if schema.get("format").and_then(Value::as_str).is_some_and(|format| !KNOWN_FORMATS.contains(&format)) {
-        schema.remove("format");
+        schema.shift_remove("format");
     }
-    schema.remove("title");
+    schema.shift_remove("title");
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         for property in properties.values_mut() {
             *property = Value::Object(plain(into_object(property.take()), definitions, depth + 1));
@@ -138,11 +135,8 @@ enum Union {
 /// Folds the variants of a union into the schema that holds them: constants become one `enum` whose description lists what each
 /// means; objects become one object that has all their properties.
 fn merge(mut schema: Object, variants: Vec<Object>, union: Union) -> Object {
-    if let [only] = variants.as_slice() {
-        for (key, value) in only {
-            schema.entry(key.clone()).or_insert_with(|| value.clone());
-        }
-        return schema;
+    if variants.len() == 1 {
+        return variants.into_iter().fold(schema, absorb);
     }
     if variants.iter().all(|variant| variant.contains_key("enum")) {
         return merge_constants(schema, variants);
@@ -172,13 +166,31 @@ fn merge(mut schema: Object, variants: Vec<Object>, union: Union) -> Object {
         }
     }
     if schema.get("properties").and_then(Value::as_object).is_some_and(Map::is_empty) {
-        schema.remove("properties");
+        schema.shift_remove("properties");
     }
     if let Some(required) = required.filter(|names| !names.is_empty()) {
         let all = schema.entry("required").or_insert_with(|| json!([]));
         if let Some(all) = all.as_array_mut() {
             let missing: Vec<Value> = required.into_iter().filter(|name| !all.contains(name)).collect();
             all.extend(missing);
+        }
+    }
+    schema
+}
+
+/// Adds what a type says to what stands beside its reference. The field's own words win, except that a choice keeps its meanings.
+fn absorb(mut schema: Object, of_type: Object) -> Object {
+    let is_choice = of_type.contains_key("enum");
+    for (key, value) in of_type {
+        match (schema.get_mut(&key), value) {
+            (Some(Value::String(said)), Value::String(more)) if is_choice && key == "description" => {
+                said.push(' ');
+                said.push_str(&more);
+            }
+            (Some(_), _) => {}
+            (None, value) => {
+                schema.insert(key, value);
+            }
         }
     }
     schema
@@ -233,15 +245,13 @@ fn object(value: Value) -> Object {
 
 #[cfg(test)]
 mod tests {
-    #![expect(dead_code, reason = "the types are only there for their schemas")]
-
     use rmcp::handler::server::tool::{schema_for_input, schema_for_output};
     use rmcp::schemars::{self, JsonSchema};
     use serde::{Deserialize, Serialize};
 
     use super::*;
 
-    /// What to do.
+    /// More effort takes longer.
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     enum Effort {
@@ -298,7 +308,72 @@ mod tests {
             wait_s: Option<u32>,
         }
         let tidy = Value::Object(tidy_input(&schema_for_input::<Flat>().unwrap()));
-        insta::assert_snapshot!(serde_json::to_string_pretty(&tidy).unwrap(), @"");
+        insta::assert_snapshot!(serde_json::to_string_pretty(&tidy).unwrap(), @r#"
+        {
+          "type": "object",
+          "properties": {
+            "source": {
+              "description": "The kernel.",
+              "type": "object",
+              "properties": {
+                "from": {
+                  "type": "string",
+                  "enum": [
+                    "file",
+                    "text"
+                  ]
+                },
+                "path": {
+                  "type": "string"
+                },
+                "text": {
+                  "type": "string"
+                }
+              },
+              "required": [
+                "from"
+              ]
+            },
+            "effort": {
+              "description": "How hard to try. More effort takes longer. quick: Look once. thorough: Look everywhere.",
+              "type": "string",
+              "enum": [
+                "quick",
+                "thorough"
+              ]
+            },
+            "shapes": {
+              "description": "Where.",
+              "type": "array",
+              "items": {
+                "type": "object",
+                "properties": {
+                  "rows": {
+                    "type": "integer",
+                    "minimum": 0
+                  },
+                  "columns": {
+                    "type": "integer",
+                    "minimum": 0
+                  }
+                },
+                "required": [
+                  "rows"
+                ]
+              },
+              "default": []
+            },
+            "wait_s": {
+              "description": "Seconds to wait.",
+              "type": "integer",
+              "minimum": 0
+            }
+          },
+          "required": [
+            "source"
+          ]
+        }
+        "#);
     }
 
     #[test]

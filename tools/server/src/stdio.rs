@@ -46,13 +46,11 @@ pub(crate) async fn serve<H: ServerHandler>(handler: H, stop: CancellationToken)
         }
     }
     calls.cancel();
-    match timeout(GRACE, serving).await {
-        Ok(quit) => quit.map(drop).map_err(ServeError::Loop),
-        Err(_) => {
-            tracing::warn!("a call did not end when it was cancelled; leaving it behind");
-            Ok(())
-        }
+    if let Ok(quit) = timeout(GRACE, serving).await {
+        return quit.map(drop).map_err(ServeError::Loop);
     }
+    tracing::warn!("a call did not end when it was cancelled; leaving it behind");
+    Ok(())
 }
 
 /// A reader that says when its stream has ended.

@@ -30,7 +30,7 @@ impl Server {
             "POST /mcp HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Type: application/json\r\n\
              Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n{}\r\n{body}",
             body.len(),
-            headers.iter().map(|header| format!("{header}\r\n")).collect::<String>()
+            headers.iter().flat_map(|header| [header, "\r\n"]).collect::<String>()
         );
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut response = String::new();

@@ -17,7 +17,7 @@ async fn a_session_opens_and_lists_tidy_tools_in_order() {
     let listed = session.answer(2).await["result"].take();
     let tools: Vec<rmcp::model::Tool> = serde_json::from_value(listed["tools"].clone()).unwrap();
     assert_eq!(tools.iter().map(|tool| tool.name.as_ref()).collect::<Vec<_>>(), ["count", "divide", "work"]);
-    assert_eq!(kernelwright_server::lint("fixture", &tools), [String::new(); 0]);
+    assert_eq!(kernelwright_server::lint("fixture", &tools), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -47,7 +47,11 @@ async fn malformed_arguments_are_answered_with_the_right_ones() {
     let mut session = Session::initialized().await;
     let result = session.call(1, "divide", &json!({"dividend": 7, "divider": 1})).await;
     assert_eq!(result["isError"], true);
-    insta::assert_snapshot!(result["content"][0]["text"].as_str().unwrap(), @"");
+    insta::assert_snapshot!(result["content"][0]["text"].as_str().unwrap(), @"
+    error: invalid_arguments
+    reason: unknown field `divider`, expected `dividend` or `divisor`
+    fix: call divide with: dividend (integer, required), divisor (integer, required)
+    ");
 }
 
 #[tokio::test]
