@@ -1,0 +1,227 @@
+//! One tool server at the other end of a pipe. The only module that knows the MCP library; everything it returns is ours.
+//!
+//! A server is a child process in a process group of its own, so that Ctrl-C at the terminal reaches the agent and not the evaluation in
+//! flight. It learns of the agent's end, however that comes about, by the end of its input. Its messages go to a file of the run.
+
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::time::Duration;
+
+use rmcp::handler::client::ClientHandler;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientConfig, ClientRequest, ContentBlock, Implementation,
+    ProgressNotificationParam, ProtocolVersion, ServerResult,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, PeerRequestOptions, RoleClient, RunningService,
+    ServiceError,
+};
+use rmcp::transport::TokioChildProcess;
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::{Map, Value};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::error::ServerFailure;
+use crate::request::{Launch, ServerSpec};
+
+/// How long a server may take from its start to its list of tools.
+const START_LIMIT: Duration = Duration::from_secs(60);
+
+/// How long a server may take to end by itself.
+const END_LIMIT: Duration = Duration::from_secs(8);
+
+/// A server that is up.
+pub(crate) struct Connection {
+    service: RunningService<RoleClient, Relay>,
+    group: Option<Pid>,
+    /// What it offers, in its order.
+    pub(crate) tools: Vec<Tool>,
+    /// Its name and version, for the record.
+    pub(crate) version: String,
+}
+
+/// One tool as its server lists it.
+#[derive(Clone, Debug)]
+pub(crate) struct Tool {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    /// The JSON Schema of its arguments: an object.
+    pub(crate) schema: Map<String, Value>,
+}
+
+/// What a tool returned.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ToolOutput {
+    pub(crate) text: String,
+    pub(crate) structured: Option<Value>,
+    pub(crate) is_error: bool,
+}
+
+/// A call that came to nothing.
+#[derive(Debug)]
+pub(crate) enum CallFailure {
+    /// The connection is gone.
+    Died,
+    /// No message for this long.
+    Silent(Duration),
+    /// No result for this long.
+    TooLong(Duration),
+    /// The server is well and refuses the request: an unknown tool or arguments that do not fit its schema.
+    Refused(String),
+    /// The answer is no tool result.
+    NotUnderstood(String),
+}
+
+/// A progress message of a call.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    pub(crate) server: String,
+    pub(crate) message: String,
+}
+
+/// Hands progress messages on. There is one call at a time, so they need no further address.
+#[derive(Clone)]
+struct Relay {
+    server: String,
+    progress: UnboundedSender<Progress>,
+}
+
+impl ClientHandler for Relay {
+    fn get_info(&self) -> ClientConfig {
+        let mut info = ClientConfig::default();
+        info.client_info = Implementation::new("kernelwright", env!("CARGO_PKG_VERSION"));
+        info
+    }
+
+    async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        let message = params.message.unwrap_or_else(|| match params.total {
+            Some(total) => format!("{} of {total}", params.progress),
+            None => params.progress.to_string(),
+        });
+        // Nobody listens any more once the run is over; that is no error.
+        let _ = self.progress.send(Progress { server: self.server.clone(), message });
+    }
+}
+
+/// Starts a server and reads its list of tools.
+pub(crate) async fn connect(spec: &ServerSpec, log: &Path, progress: UnboundedSender<Progress>) -> Result<Connection, ServerFailure> {
+    let Launch::Spawn { program, args, env } = &spec.launch;
+    let not_started = |source| ServerFailure::NotStarted { program: program.clone(), source };
+    let messages = OpenOptions::new().create(true).append(true).open(log).map_err(not_started)?;
+    let mut command = tokio::process::Command::new(program);
+    command.args(args).process_group(0);
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_secret(&name.to_string_lossy())) {
+        command.env_remove(name);
+    }
+    command.envs(env.iter().map(|(name, value)| (name, value)));
+    let (transport, _) = TokioChildProcess::builder(command).stderr(messages).spawn().map_err(not_started)?;
+    let group = transport.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+    let relay = Relay { server: spec.name.clone(), progress };
+    let lifecycle = ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::LATEST],
+        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+    };
+    let start = async {
+        let service = relay.serve_with_lifecycle(transport, lifecycle).await.map_err(|error| no_handshake(&error))?;
+        let listed = service.list_all_tools().await.map_err(|error| ServerFailure::NoHandshake { reason: error.to_string() })?;
+        Ok((service, listed))
+    };
+    let started = tokio::time::timeout(START_LIMIT, start)
+        .await
+        .unwrap_or_else(|_| Err(ServerFailure::NoHandshake { reason: format!("nothing for {} s", START_LIMIT.as_secs()) }));
+    let (service, listed) = started.inspect_err(|_| kill(group))?;
+    let tools = listed
+        .into_iter()
+        .map(|tool| Tool {
+            name: tool.name.into_owned(),
+            description: tool.description.unwrap_or_default().into_owned(),
+            schema: tool.input_schema.as_ref().clone(),
+        })
+        .collect();
+    let version = service.peer_info().and_then(|peer| peer.server_info.clone()).map(|info| format!("{} {}", info.name, info.version));
+    Ok(Connection { service, group, tools, version: version.unwrap_or_default() })
+}
+
+impl Connection {
+    /// Calls a tool. `idle` starts over with every progress message, `total` does not.
+    pub(crate) async fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        idle: Duration,
+        total: Duration,
+    ) -> Result<ToolOutput, CallFailure> {
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let options = PeerRequestOptions::with_timeout(idle).reset_timeout_on_progress().with_max_total_timeout(total);
+        let answer = match self.service.send_request_with_option(request, options).await {
+            Ok(handle) => handle.await_response().await,
+            Err(error) => Err(error),
+        };
+        match answer {
+            Ok(ServerResult::CallToolResult(result)) => Ok(output(result)),
+            Ok(other) => Err(CallFailure::NotUnderstood(format!("no tool result: {other:?}"))),
+            Err(ServiceError::McpError(error)) => Err(CallFailure::Refused(error.message.into_owned())),
+            Err(ServiceError::Timeout { timeout }) if timeout == idle => Err(CallFailure::Silent(timeout)),
+            Err(ServiceError::Timeout { timeout }) => Err(CallFailure::TooLong(timeout)),
+            Err(ServiceError::UnexpectedResponse) => Err(CallFailure::NotUnderstood("not the form of an MCP answer".to_owned())),
+            Err(_) => Err(CallFailure::Died),
+        }
+    }
+
+    /// Ends the server's whole process group at once.
+    pub(crate) fn kill(&self) {
+        kill(self.group);
+    }
+
+    /// Lets the server end by itself, and ends it if it does not.
+    pub(crate) async fn close(mut self) {
+        if !matches!(self.service.close_with_timeout(END_LIMIT).await, Ok(Some(_))) {
+            self.kill();
+        }
+    }
+}
+
+fn kill(group: Option<Pid>) {
+    if let Some(group) = group {
+        // It may be gone already.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+fn no_handshake(error: &ClientInitializeError) -> ServerFailure {
+    ServerFailure::NoHandshake { reason: error.to_string() }
+}
+
+fn output(result: CallToolResult) -> ToolOutput {
+    let texts: Vec<String> = result
+        .content
+        .into_iter()
+        .filter_map(|block| match block {
+            ContentBlock::Text(text) => Some(text.text),
+            _ => None,
+        })
+        .collect();
+    ToolOutput { text: texts.join("\n"), structured: result.structured_content, is_error: result.is_error.unwrap_or(false) }
+}
+
+/// Whether a variable's name says that its value is a secret. Tool servers run other people's code and need none.
+fn is_secret(name: &str) -> bool {
+    const WORDS: [&str; 9] = ["KEY", "APIKEY", "TOKEN", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS"];
+    name.to_ascii_uppercase().split('_').any(|part| WORDS.contains(&part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_kept_from_tool_servers_and_settings_are_not() {
+        for name in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "MY_PASSWORD"] {
+            assert!(is_secret(name), "{name}");
+        }
+        for name in ["PATH", "CUDA_VISIBLE_DEVICES", "TOKENIZERS_PARALLELISM", "KERNELWRIGHT_PYTHON", "LD_LIBRARY_PATH", "KEYMAP"] {
+            assert!(!is_secret(name), "{name}");
+        }
+    }
+}

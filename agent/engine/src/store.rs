@@ -1,0 +1,408 @@
+//! The run's folder: the only place where the engine writes.
+//!
+//! ```text
+//! <runs_dir>/<problem>-<yyyymmdd-hhmmss>-<4 hex digits>/
+//!   events.jsonl      one record per line, appended and synced before its effect is visible; everything else follows from it
+//!   problem.py        the problem as it was when the run began
+//!   candidates/       <hash>.py: every kernel that was written
+//!   requests/         <hash>.json: the first request of every step
+//!   best.py           the best correct kernel, its text unchanged
+//!   report.md         what was found
+//!   logs/             what the tool servers print
+//! ```
+//!
+//! One agent at a time: the open log holds an advisory lock that dies with its process. Readers need none.
+//!
+//! Test only: with `KERNELWRIGHT_CRASH_AFTER_EVENT=N` in the environment the process kills itself with SIGKILL as soon as event N is on
+//! disk, so that a test can resume after every event of a run.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use jiff::Timestamp;
+use kernelwright_protocol::{CandidateId, ContentHash, Nanoseconds};
+use kernelwright_search::{Event, FORMAT_VERSION, Record, RunId};
+
+const LOG: &str = "events.jsonl";
+
+/// A run's folder, open for writing by this process alone.
+#[derive(Debug)]
+pub struct Store {
+    dir: PathBuf,
+    log: File,
+    /// Bytes of whole records; what a failed write left behind it is cut off again.
+    log_bytes: u64,
+    last_seq: u64,
+    /// How long the run was active before this session.
+    earlier: Nanoseconds,
+    opened: Instant,
+    crash_after: Option<u64>,
+}
+
+/// A run's folder, opened to go on.
+#[derive(Debug)]
+pub struct Opened {
+    /// The folder.
+    pub store: Store,
+    /// Everything that happened.
+    pub records: Vec<Record>,
+    /// Bytes of a torn last line that were cut off; 0 when the last line was whole.
+    pub cut: u64,
+}
+
+/// The run's folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another agent works on it.
+    #[error("another kernelwright process is working on {}", dir.display())]
+    Locked {
+        /// The run's folder.
+        dir: PathBuf,
+    },
+    /// It was written by a later version.
+    #[error("{} has format {found}; this version reads up to {FORMAT_VERSION}", dir.display())]
+    NewerFormat {
+        /// The run's folder.
+        dir: PathBuf,
+        /// Its format.
+        found: u64,
+    },
+    /// A line in the middle of the log is no record.
+    #[error("line {line} of {} is no record: {source}", path.display())]
+    Damaged {
+        /// The log.
+        path: PathBuf,
+        /// Which line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// There is no run in that folder.
+    #[error("{} is no run: it has no {LOG}, or an empty one", dir.display())]
+    NoRun {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// There is no run at all.
+    #[error("there is no run in {}", dir.display())]
+    NoRuns {
+        /// The folder of runs.
+        dir: PathBuf,
+    },
+    /// The disk, or the user's share of it, is full.
+    #[error("no space left to write {}", path.display())]
+    DiskFull {
+        /// The file that could not be written.
+        path: PathBuf,
+    },
+    /// Anything else that the file system refuses.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which path.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl StoreError {
+    /// What to try, in a sentence.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Locked { .. } => "wait for it or stop it; reading the run with `runs show` or `report` works meanwhile".to_owned(),
+            Self::NewerFormat { .. } => "use the version of kernelwright that made the run, or a later one".to_owned(),
+            Self::Damaged { .. } => "the file was changed by hand or the disk is failing; restore it, or start a new run".to_owned(),
+            Self::NoRun { .. } | Self::NoRuns { .. } => "`kernelwright runs list` shows the runs; --runs-dir says where to look".to_owned(),
+            Self::DiskFull { .. } => "free some space and resume; nothing that was recorded is lost".to_owned(),
+            Self::Io { .. } => "check the path and its permissions".to_owned(),
+        }
+    }
+
+    fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => Self::DiskFull { path },
+            _ => Self::Io { action, path, source },
+        }
+    }
+}
+
+impl Store {
+    /// Makes the folder of a new run, with the problem in it and no event.
+    pub fn create(runs_dir: &Path, problem_name: &str, problem_source: &str) -> Result<Self, StoreError> {
+        let now = Timestamp::now();
+        // Enough to keep two runs of one second apart; `create_dir` decides in the end.
+        let salt = ContentHash::of(format!("{} {}", now.as_nanosecond(), std::process::id()));
+        let name = format!("{}-{}-{}", file_stem(problem_name), now.strftime("%Y%m%d-%H%M%S"), &salt.as_str()[..4]);
+        let dir = runs_dir.join(name);
+        fs::create_dir_all(runs_dir).map_err(StoreError::io("make", runs_dir))?;
+        fs::create_dir(&dir).map_err(StoreError::io("make", &dir))?;
+        for folder in ["candidates", "requests", "logs"] {
+            let folder = dir.join(folder);
+            fs::create_dir(&folder).map_err(StoreError::io("make", &folder))?;
+        }
+        // Tool servers are given paths and run elsewhere.
+        let dir = dir.canonicalize().map_err(StoreError::io("find", &dir))?;
+        write_whole(&dir.join("problem.py"), problem_source)?;
+        let log = open_log(&dir, OpenOptions::new().append(true).create_new(true))?;
+        Ok(Self::over(dir, log, 0, 0, Nanoseconds(0)))
+    }
+
+    /// Opens the folder of an earlier run to go on with it. A torn last line, as a crash leaves it, is cut off.
+    pub fn open(dir: &Path) -> Result<Opened, StoreError> {
+        let no_run = || StoreError::NoRun { dir: dir.to_path_buf() };
+        if !dir.join(LOG).is_file() {
+            return Err(no_run());
+        }
+        let dir = dir.canonicalize().map_err(StoreError::io("find", dir))?;
+        let log = open_log(&dir, OpenOptions::new().read(true).append(true))?;
+        let (records, whole, total) = read_records(&dir, &log)?;
+        let last = records.last().ok_or_else(no_run)?;
+        if whole < total {
+            log.set_len(whole).and_then(|()| log.sync_all()).map_err(StoreError::io("cut", dir.join(LOG)))?;
+        }
+        let store = Self::over(dir.clone(), log, whole, last.seq, last.elapsed_ns);
+        Ok(Opened { store, records, cut: total - whole })
+    }
+
+    fn over(dir: PathBuf, log: File, log_bytes: u64, last_seq: u64, earlier: Nanoseconds) -> Self {
+        let crash_after = std::env::var("KERNELWRIGHT_CRASH_AFTER_EVENT").ok().and_then(|n| n.parse().ok());
+        Self { dir, log, log_bytes, last_seq, earlier, opened: Instant::now(), crash_after }
+    }
+
+    /// Reads a run's events without locking it; a torn last line is passed over.
+    pub fn read(dir: &Path) -> Result<Vec<Record>, StoreError> {
+        let path = dir.join(LOG);
+        let log = File::open(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => StoreError::NoRun { dir: dir.to_path_buf() },
+            _ => StoreError::io("open", &path)(error),
+        })?;
+        let (records, ..) = read_records(dir, &log)?;
+        if records.is_empty() { Err(StoreError::NoRun { dir: dir.to_path_buf() }) } else { Ok(records) }
+    }
+
+    /// The folders of all runs, the newest first. Whether they can be read shows when they are.
+    pub fn list(runs_dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
+        let entries = match fs::read_dir(runs_dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
+            Err(error) => return Err(StoreError::io("list", runs_dir)(error)),
+        };
+        let mut runs = Vec::new();
+        for entry in entries {
+            let dir = entry.map_err(StoreError::io("list", runs_dir))?.path();
+            if dir.join(LOG).is_file() {
+                runs.push(dir);
+            }
+        }
+        // By the time in the name, not by the problem's name in front of it.
+        runs.sort_by_cached_key(|dir| std::cmp::Reverse(started_of(dir)));
+        Ok(runs)
+    }
+
+    /// The newest run.
+    pub fn find_last(runs_dir: &Path) -> Result<PathBuf, StoreError> {
+        Self::list(runs_dir)?.into_iter().next().ok_or_else(|| StoreError::NoRuns { dir: runs_dir.to_path_buf() })
+    }
+
+    /// The run's name: its folder's.
+    #[must_use]
+    pub fn run_id(&self) -> RunId {
+        RunId(self.dir.file_name().unwrap_or_default().to_string_lossy().into_owned())
+    }
+
+    /// The run's folder, absolute.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The problem's file in the run's folder.
+    #[must_use]
+    pub fn problem_path(&self) -> PathBuf {
+        self.dir.join("problem.py")
+    }
+
+    /// How long the run has been active, all sessions added up.
+    #[must_use]
+    pub fn elapsed(&self) -> Nanoseconds {
+        self.earlier + self.opened.elapsed().into()
+    }
+
+    /// Writes the next event and waits until it is on disk.
+    pub fn append(&mut self, event: Event) -> Result<Record, StoreError> {
+        let seq = self.last_seq + 1;
+        let at = format!("{:.3}", Timestamp::now());
+        let record = Record { v: FORMAT_VERSION, seq, at, elapsed_ns: self.elapsed(), event };
+        let path = || self.dir.join(LOG);
+        let encoding = |source: serde_json::Error| StoreError::Io { action: "encode an event for", path: path(), source: source.into() };
+        let mut line = serde_json::to_vec(&record).map_err(encoding)?;
+        line.push(b'\n');
+        if let Err(error) = self.log.write_all(&line).and_then(|()| self.log.sync_data()) {
+            // Half a line must not stay; if this fails too, opening the run cuts it off.
+            let _ = self.log.set_len(self.log_bytes);
+            return Err(StoreError::io("write", path())(error));
+        }
+        self.log_bytes += line.len() as u64;
+        self.last_seq = seq;
+        if self.crash_after == Some(seq) {
+            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        }
+        Ok(record)
+    }
+
+    /// Keeps a candidate's text under its hash.
+    pub fn keep_candidate(&self, source: &str) -> Result<CandidateId, StoreError> {
+        let id = CandidateId::of(source);
+        let path = self.candidate_path(&id);
+        if !path.exists() {
+            write_whole(&path, source)?;
+        }
+        Ok(id)
+    }
+
+    /// Where a candidate's text is.
+    #[must_use]
+    pub fn candidate_path(&self, id: &CandidateId) -> PathBuf {
+        candidate_path(&self.dir, id)
+    }
+
+    /// A candidate's text.
+    pub fn candidate(&self, id: &CandidateId) -> Result<String, StoreError> {
+        read_text(&self.candidate_path(id))
+    }
+
+    /// The problem's text.
+    pub fn problem(&self) -> Result<String, StoreError> {
+        read_text(&self.problem_path())
+    }
+
+    /// Keeps a request to the model under its hash.
+    pub fn keep_request(&self, hash: &ContentHash, text: &str) -> Result<(), StoreError> {
+        write_whole(&self.request_path(hash), text)
+    }
+
+    /// A request to the model.
+    pub fn request(&self, hash: &ContentHash) -> Result<String, StoreError> {
+        read_text(&self.request_path(hash))
+    }
+
+    fn request_path(&self, hash: &ContentHash) -> PathBuf {
+        self.dir.join("requests").join(format!("{}.json", hash.as_str()))
+    }
+
+    /// Where a tool server's messages go.
+    #[must_use]
+    pub fn server_log(&self, server: &str) -> PathBuf {
+        self.dir.join("logs").join(format!("{}.log", file_stem(server)))
+    }
+
+    /// Makes this the best kernel: readers see the old file or the new one, never half of one.
+    pub fn keep_best(&self, source: &str) -> Result<PathBuf, StoreError> {
+        let path = self.best_path();
+        write_whole(&path, source)?;
+        Ok(path)
+    }
+
+    /// Where the best kernel is, once there is one.
+    #[must_use]
+    pub fn best_path(&self) -> PathBuf {
+        self.dir.join("best.py")
+    }
+
+    /// Writes the report.
+    pub fn keep_report(&self, text: &str) -> Result<PathBuf, StoreError> {
+        let path = self.dir.join("report.md");
+        write_whole(&path, text)?;
+        Ok(path)
+    }
+}
+
+/// Where a run keeps a candidate's text.
+pub(crate) fn candidate_path(dir: &Path, id: &CandidateId) -> PathBuf {
+    dir.join("candidates").join(format!("{}.py", id.as_str()))
+}
+
+/// Reads a text of the run's folder.
+pub(crate) fn read_text(path: &Path) -> Result<String, StoreError> {
+    fs::read_to_string(path).map_err(StoreError::io("read", path))
+}
+
+/// Writes a file so that it is there whole or not at all.
+pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), StoreError> {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = path.with_file_name(name);
+    let write = || {
+        let mut file = File::create(&temporary)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_data()?;
+        fs::rename(&temporary, path)
+    };
+    write().map_err(|error| {
+        let _ = fs::remove_file(&temporary);
+        StoreError::io("write", path)(error)
+    })
+}
+
+fn open_log(dir: &Path, options: &OpenOptions) -> Result<File, StoreError> {
+    let path = dir.join(LOG);
+    let log = options.open(&path).map_err(StoreError::io("open", &path))?;
+    match log.try_lock() {
+        Ok(()) => Ok(log),
+        Err(TryLockError::WouldBlock) => Err(StoreError::Locked { dir: dir.to_path_buf() }),
+        Err(TryLockError::Error(source)) => Err(StoreError::io("lock", &path)(source)),
+    }
+}
+
+/// The whole records of a log, how many bytes they take, and how many bytes there are.
+fn read_records(dir: &Path, mut log: &File) -> Result<(Vec<Record>, u64, u64), StoreError> {
+    let path = dir.join(LOG);
+    let mut bytes = Vec::new();
+    log.read_to_end(&mut bytes).map_err(StoreError::io("read", &path))?;
+    let mut records = Vec::new();
+    let mut whole = 0;
+    let mut lines = bytes.split_inclusive(|&byte| byte == b'\n').enumerate().peekable();
+    while let Some((index, line)) = lines.next() {
+        match parse(dir, line)? {
+            Ok(record) if line.ends_with(b"\n") => records.push(record),
+            // The last line may be torn: the process or the machine died while it was written.
+            _ if lines.peek().is_none() => break,
+            Ok(_) => break,
+            Err(source) => return Err(StoreError::Damaged { path, line: index + 1, source }),
+        }
+        whole += line.len() as u64;
+    }
+    Ok((records, whole, bytes.len() as u64))
+}
+
+/// The version is looked at first: a newer line need not have the form of a record.
+fn parse(dir: &Path, line: &[u8]) -> Result<Result<Record, serde_json::Error>, StoreError> {
+    #[derive(serde::Deserialize)]
+    struct Version {
+        v: u64,
+    }
+    match serde_json::from_slice::<Version>(line) {
+        Ok(Version { v }) if v > u64::from(FORMAT_VERSION) => Err(StoreError::NewerFormat { dir: dir.to_path_buf(), found: v }),
+        _ => Ok(serde_json::from_slice(line)),
+    }
+}
+
+/// The part of a run's name that says when it began, and then the rest, to order runs.
+fn started_of(dir: &Path) -> String {
+    let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let cut = name.len().saturating_sub("yyyymmdd-hhmmss-ffff".len());
+    name.get(cut..).unwrap_or(&name).to_owned()
+}
+
+/// Keeps letters, digits, `-` and `_`, so that any name makes a folder name that needs no quoting.
+fn file_stem(name: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
+    let stem: String = name.chars().map(safe).take(60).collect();
+    if stem.is_empty() { "problem".to_owned() } else { stem }
+}
