@@ -105,9 +105,10 @@ class Channel:
         if data is None:
             return None
         message = Message(loads(data), fds)
-        if message.body.get("fds", 0) != len(fds):
+        announced = message.body.get("fds", len(fds))
+        if announced != len(fds):
             message.close()
-            raise WorkerError("internal", "request", f"a message announced {message.body.get('fds', 0)} descriptors and brought {len(fds)}")
+            raise WorkerError("internal", "request", f"a message announced {announced} descriptors and brought {len(fds)}")
         return message
 
     def _read(self, size: int, fds: list[int]) -> bytes | None:
