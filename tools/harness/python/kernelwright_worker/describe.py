@@ -13,19 +13,22 @@ import subprocess
 
 import torch
 
+from .device import open_device
+
 
 def describe(device: str) -> dict:
     """A target description, lacking only the target itself: name, arch, memory, copy bandwidth, facts and software.
 
-    `device` is `cpu`, `cuda` or `cuda:N`. Raises `LookupError` where there is no such device.
+    `device` is `cpu`, `cuda` or `cuda:N`. Raises `WorkerError` of kind `device` where there is none.
     """
-    if device == "cpu":
+    opened = open_device(device)
+    if opened.type == "cpu":
         from .describe_cpu import describe_cpu
 
         return describe_cpu(software())
     from .describe_cuda import describe_cuda
 
-    return describe_cuda(torch.device(device).index or 0, software())
+    return describe_cuda(opened.index, software())
 
 
 def software() -> list[str]:

@@ -47,15 +47,14 @@ def describe_cpu(software: list[str]) -> dict:
 
     copy = measure_copy(facts, last_level_bytes(caches))
     measure_matmul(facts)
-    description = {"name": _name(), "arch": arch(flags), "copy_bytes_per_second": copy, "facts": facts.entries, "software": software}
+    description = {"name": _name(), "arch": arch(platform.machine(), flags), "copy_bytes_per_second": copy, "facts": facts.entries, "software": software}
     if memory:
         description["memory"] = memory
     return description
 
 
-def arch(flags: list[str]) -> str:
+def arch(machine: str, flags: list[str]) -> str:
     """The architecture's name for compilers and packs; the vector width is part of it where kernels depend on it."""
-    machine = platform.machine()
     if machine != "x86_64":
         return machine
     if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= set(flags):

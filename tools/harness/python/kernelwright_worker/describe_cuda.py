@@ -45,13 +45,8 @@ TENSOR_MAP = 127
 def describe_cuda(index: int, software: list[str]) -> dict:
     """The description of the device with this ordinal among the visible ones; takes a few seconds, most of it CUDA's start.
 
-    Raises `LookupError` where there is no such device.
+    The device must be current.
     """
-    if not torch.cuda.is_available():
-        raise LookupError("torch finds no CUDA device" if torch.version.cuda else f"torch {torch.__version__} is built without CUDA")
-    if index >= torch.cuda.device_count():
-        raise LookupError(f"there is no cuda:{index}: torch finds {torch.cuda.device_count()} CUDA device(s)")
-    torch.cuda.set_device(index)
     torch.cuda.init()
     properties = torch.cuda.get_device_properties(index)
     facts = Facts()
