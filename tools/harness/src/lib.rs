@@ -1,1 +1,23 @@
 //! Launches, sandboxes and talks to the Python workers that run kernels.
+//!
+//! The harness knows processes, descriptors and isolation; it does not know what a verdict is. `WORKERS.md` beside this crate is
+//! the contract with the Python side, which is embedded here and run by the user's own interpreter.
+//!
+//! Everything is Linux: the supervisor relies on pidfds, `process_vm_readv`, memfd seals and, where the kernel has them, Landlock,
+//! seccomp and namespaces.
+
+mod error;
+mod interpreter;
+mod package;
+pub mod sandbox;
+mod scratch;
+mod surroundings;
+mod worker;
+
+pub use error::HarnessError;
+pub use interpreter::Interpreter;
+pub use package::Package;
+pub use scratch::{Scratch, default_cache};
+pub use worker::{
+    Arena, AskError, Exit, FreezeError, Launch, LaunchError, Ready, Refusal, Reply, Role, Window, Worker, WorkerLog, supervise,
+};

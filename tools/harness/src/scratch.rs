@@ -1,0 +1,83 @@
+//! Folders that live as long as one worker: the only place an untrusted one can write.
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::{HarnessError, surroundings};
+
+/// Where unpacked packages, logs and scratch folders go unless settings say otherwise.
+#[must_use]
+pub fn default_cache() -> PathBuf {
+    surroundings::cache_folder()
+}
+
+/// A private folder, removed with everything in it when this is dropped.
+#[derive(Debug)]
+pub struct Scratch {
+    folder: PathBuf,
+}
+
+impl Scratch {
+    /// Makes an empty folder below `cache`, readable by this user only.
+    pub fn new(cache: &Path) -> Result<Self, HarnessError> {
+        let name = format!("{}-{:016x}", std::process::id(), random_name());
+        let folder = cache.join("scratch").join(name);
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+        made.map_err(|source| HarnessError::Write { path: folder.clone(), source })?;
+        // The sandbox rules name real paths; a link on the way would make them point elsewhere.
+        let folder = folder.canonicalize().unwrap_or(folder);
+        Ok(Self { folder })
+    }
+
+    /// Removes what supervisors that were killed have left below `cache`.
+    pub fn sweep(cache: &Path) {
+        let Ok(entries) = fs::read_dir(cache.join("scratch")) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let owner = name.to_str().and_then(|name| name.split_once('-')).and_then(|(pid, _)| pid.parse::<u32>().ok());
+            if owner.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Unpredictable where the system has randomness, unique in any case.
+fn random_name() -> u64 {
+    getrandom::u64().unwrap_or_else(|_| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.map_or(0, |elapsed| elapsed.as_nanos() as u64)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scratch_folder_goes_with_its_owner_and_leftovers_are_swept() {
+        let cache = tempfile::tempdir().unwrap();
+        let scratch = Scratch::new(cache.path()).unwrap();
+        fs::write(scratch.path().join("file"), "x").unwrap();
+        let left = cache.path().join("scratch/4294967295-00");
+        fs::create_dir(&left).unwrap();
+        Scratch::sweep(cache.path());
+        assert!(scratch.path().is_dir() && !left.exists());
+        let path = scratch.path().to_path_buf();
+        drop(scratch);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,84 @@
+//! The only module that reads this process's environment.
+//!
+//! Workers start from an empty environment. What is let through is named here, one name at a time, so that no key or token of the
+//! parent can ever be inherited by accident.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Names that pass to every worker: where compilers and libraries are, which devices are visible, the language of messages.
+const PASSED: [&str; 15] = [
+    "PATH",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "LD_LIBRARY_PATH",
+    "LIBRARY_PATH",
+    "CPATH",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
+    "NVIDIA_VISIBLE_DEVICES",
+    "TORCH_CUDA_ARCH_LIST",
+    "CC",
+    "CXX",
+];
+
+/// The allow-listed part of this process's environment, with a usable `PATH` in any case.
+pub(crate) fn passed() -> Vec<(OsString, OsString)> {
+    let mut passed: Vec<_> = std::env::vars_os()
+        .filter(|(name, _)| name.to_str().is_some_and(|name| PASSED.contains(&name) || name.starts_with("LC_")))
+        .collect();
+    if !passed.iter().any(|(name, _)| name == "PATH") {
+        passed.push(("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()));
+    }
+    passed
+}
+
+/// Folders of toolkits and libraries that the passed variables point to: the sandbox must let them be read.
+pub(crate) fn toolkit_folders() -> Vec<PathBuf> {
+    passed()
+        .into_iter()
+        .filter(|(name, _)| {
+            matches!(name.to_str(), Some("PATH" | "CPATH" | "LD_LIBRARY_PATH" | "LIBRARY_PATH" | "CUDA_HOME" | "CUDA_PATH"))
+        })
+        .flat_map(|(_, value)| std::env::split_paths(&value).collect::<Vec<_>>())
+        .filter(|folder| folder.is_absolute() && !is_too_wide(folder))
+        .collect()
+}
+
+/// A folder whose reading would give away more than tools: the root, or somebody's home.
+fn is_too_wide(folder: &std::path::Path) -> bool {
+    folder.components().count() <= 2 && !folder.starts_with("/usr") && !folder.starts_with("/bin") && !folder.starts_with("/sbin")
+        || std::env::home_dir().is_some_and(|home| home.starts_with(folder))
+}
+
+/// Where to look for a Python when none was named, in order, each with what to call its origin.
+pub(crate) fn python_choices() -> Vec<(PathBuf, &'static str)> {
+    let mut choices = Vec::new();
+    if let Some(path) = std::env::var_os("KERNELWRIGHT_PYTHON").filter(|v| !v.is_empty()) {
+        choices.push((PathBuf::from(path), "KERNELWRIGHT_PYTHON"));
+    }
+    if let Some(folder) = std::env::var_os("VIRTUAL_ENV").filter(|v| !v.is_empty()) {
+        choices.push((PathBuf::from(folder).join("bin/python"), "VIRTUAL_ENV"));
+    }
+    choices.push((PathBuf::from(".venv/bin/python"), "./.venv"));
+    choices
+}
+
+/// The first executable of this name on `PATH`.
+pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|candidate| candidate.is_file())
+}
+
+/// The user's cache folder for this program: `$XDG_CACHE_HOME/kernelwright`, else `~/.cache/kernelwright`, else under `/tmp`.
+pub(crate) fn cache_folder() -> PathBuf {
+    std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .filter(|folder| folder.is_absolute())
+        .or_else(|| std::env::home_dir().map(|home| home.join(".cache")))
+        .unwrap_or_else(std::env::temp_dir)
+        .join("kernelwright")
+}

@@ -1,0 +1,109 @@
+//! Reading a stopped worker's memory into an arena: a sealed memfd that nobody can change any more.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::process::Pid;
+
+/// Where windows start inside an arena: a multiple of what any vector load wants.
+const ALIGNMENT: u64 = 64;
+
+/// A range of a worker's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The address of its first byte, in the worker.
+    pub address: u64,
+    /// Its length in bytes; may be 0.
+    pub bytes: u64,
+}
+
+/// Windows, copied one after the other.
+#[derive(Debug)]
+pub struct Arena {
+    /// The sealed memory.
+    pub fd: OwnedFd,
+    /// Where each window starts, in the order asked for.
+    pub offsets: Vec<u64>,
+}
+
+/// Where each window goes, and how long the arena becomes.
+fn layout(windows: &[Window]) -> (Vec<u64>, u64) {
+    let mut end = 0_u64;
+    let offsets = windows
+        .iter()
+        .map(|window| {
+            let start = end.next_multiple_of(ALIGNMENT);
+            end = start.saturating_add(window.bytes);
+            start
+        })
+        .collect();
+    (offsets, end)
+}
+
+/// Copies the windows of process `pid`, which should be stopped. An address that is not mapped there is `EFAULT`.
+pub(crate) fn read(pid: Pid, windows: &[Window]) -> io::Result<Arena> {
+    let (offsets, length) = layout(windows);
+    let length = usize::try_from(length).map_err(io::Error::other)?.max(1);
+    let fd = memfd_create("kernelwright-arena", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    ftruncate(&fd, length as u64)?;
+    // SAFETY: a fresh mapping of our own file; nothing else refers to it until it is unmapped below.
+    let base = unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &fd, 0)? };
+    let copied = windows.iter().zip(&offsets).try_for_each(|(window, &offset)| {
+        // SAFETY: `layout` made the mapping long enough for every window at its offset.
+        let destination = unsafe { base.cast::<u8>().add(offset as usize) };
+        copy(pid, *window, destination)
+    });
+    // SAFETY: the mapping made above, of the same length; no reference into it is left.
+    unsafe { munmap(base, length)? };
+    copied?;
+    fcntl_add_seals(&fd, SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    Ok(Arena { fd, offsets })
+}
+
+/// Copies one window to `destination`, which has room for all of it.
+fn copy(pid: Pid, window: Window, destination: *mut u8) -> io::Result<()> {
+    let mut done = 0;
+    while done < window.bytes {
+        let left = (window.bytes - done) as usize;
+        let local = libc::iovec { iov_base: destination.wrapping_add(done as usize).cast(), iov_len: left };
+        let remote = libc::iovec { iov_base: (window.address.wrapping_add(done)) as *mut libc::c_void, iov_len: left };
+        // SAFETY: `local` lies inside the caller's room; the kernel checks `remote` against the other process's mappings.
+        let count = unsafe { libc::process_vm_readv(pid.as_raw_nonzero().get(), &raw const local, 1, &raw const remote, 1, 0) };
+        match count {
+            -1 => return Err(io::Error::last_os_error()),
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => done += count as u64,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Seek as _, Write as _};
+    use std::os::unix::fs::FileExt as _;
+
+    use super::*;
+
+    #[test]
+    fn windows_are_copied_and_sealed() {
+        let (first, second) = (vec![7_u8; 100], vec![9_u8; 10]);
+        let window = |bytes: &[u8]| Window { address: bytes.as_ptr() as u64, bytes: bytes.len() as u64 };
+        let arena = read(rustix::process::getpid(), &[window(&first), Window { address: 0, bytes: 0 }, window(&second)]).unwrap();
+        assert_eq!(arena.offsets, [0, 128, 128]);
+        let mut file = std::fs::File::from(arena.fd);
+        let mut copy = [0; 10];
+        file.read_exact_at(&mut copy, 128).unwrap();
+        assert_eq!(copy, [9; 10]);
+        file.rewind().unwrap();
+        assert!(file.write_all(b"changed").is_err());
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_an_error() {
+        let error = read(rustix::process::getpid(), &[Window { address: 8, bytes: 8 }]).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EFAULT));
+    }
+}
