@@ -1,1 +1,42 @@
 //! Knowledge packs: format, loader, checker and the packs that are built in.
+//!
+//! A pack is a folder that anyone can write; `FORMAT.md` beside this crate's manifest says how. [`load`] reads the packs of a folder
+//! and refuses what cannot be understood, with file and line; [`check`] also reports what can be read but should not be published;
+//! [`built_in`] gives the packs that are part of the executable. How entries are found is not this crate's business.
+
+mod check;
+mod files;
+mod front_matter;
+mod pack;
+mod problem;
+mod python;
+mod read;
+
+pub use pack::{Bottleneck, Entry, Kind, Pack};
+pub use problem::{Fault, PackError, Problem};
+
+use std::path::Path;
+
+use crate::files::Files;
+use crate::read::Reading;
+
+/// The packs that are part of the executable, in the order of their ids.
+pub fn built_in() -> Result<Vec<Pack>, PackError> {
+    Files::built_in().into_iter().map(|files| Reading::of(&files).into_pack(&files)).collect()
+}
+
+/// The packs of a folder: the folder itself if it has a `pack.toml`, otherwise its subfolders that have one.
+pub fn load(folder: &Path) -> Result<Vec<Pack>, PackError> {
+    Files::in_folder(folder)?.into_iter().map(|files| Reading::of(&files).into_pack(&files)).collect()
+}
+
+/// Everything wrong with the packs of a folder, in the order of files and lines; empty when they are fit to publish.
+pub fn check(folder: &Path) -> Result<Vec<Problem>, PackError> {
+    Ok(Files::in_folder(folder)?.iter().flat_map(check::check).collect())
+}
+
+/// Everything wrong with the built-in packs.
+#[must_use]
+pub fn check_built_in() -> Vec<Problem> {
+    Files::built_in().iter().flat_map(check::check).collect()
+}

@@ -1,0 +1,152 @@
+//! What can be wrong with a pack, each with its place.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// One thing wrong with a pack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file, as the user would open it.
+    pub path: String,
+    /// The line, counted from 1, where there is one.
+    pub line: Option<u32>,
+    /// What is wrong there.
+    pub fault: Fault,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.path, self.fault),
+            None => write!(f, "{}: {}", self.path, self.fault),
+        }
+    }
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Fault {
+    /// The file is larger than any text a pack may hold.
+    #[error("{bytes} bytes are more than a pack's file may have ({limit})")]
+    TooLarge {
+        /// Its size.
+        bytes: u64,
+        /// What is allowed.
+        limit: u64,
+    },
+    /// The file is no text.
+    #[error("not UTF-8")]
+    NotUtf8,
+    /// The manifest or the front matter cannot be read as TOML of the right form.
+    #[error("{0}")]
+    Form(String),
+    /// The front matter is missing.
+    #[error("no front matter: the first line has to be `{0}`")]
+    NoFrontMatter(&'static str),
+    /// The front matter does not end.
+    #[error("the front matter is not closed with a line `{0}`")]
+    FrontMatterOpen(&'static str),
+    /// An identifier that is none.
+    #[error("`{0}` is no name: use lower-case letters, digits and `-`, beginning with a letter or digit")]
+    Name(String),
+    /// A platform name that is none.
+    #[error("`{0}` is no platform name: use lower-case letters, digits, `_`, `-` and `.`")]
+    Platform(String),
+    /// Two files claim the same name.
+    #[error("the name `{name}` is taken by {other}")]
+    DuplicateName {
+        /// The name.
+        name: String,
+        /// The other file.
+        other: String,
+    },
+    /// Two entries have the same title.
+    #[error("the title is that of {0}")]
+    DuplicateTitle(String),
+    /// The title is empty or does not fit a line.
+    #[error("the title has {0} characters; 1 to 100 are allowed")]
+    Title(usize),
+    /// No source is given.
+    #[error("no source: say where the facts come from")]
+    NoSource,
+    /// A source that leads nowhere.
+    #[error("`{0}` is no source: give an https:// address, or a document with its chapter or section")]
+    Source(String),
+    /// A tag that the pack does not know.
+    #[error("the tag `{0}` is not listed in pack.toml")]
+    Tag(String),
+    /// Nothing to read.
+    #[error("no text")]
+    Empty,
+    /// Too much to read.
+    #[error("{characters} characters; at most {limit} are allowed: split it")]
+    TooLong {
+        /// How many there are.
+        characters: usize,
+        /// What is allowed.
+        limit: usize,
+    },
+    /// A code block that swallows the rest of the entry.
+    #[error("the code fence is never closed")]
+    FenceOpen,
+    /// The title once more.
+    #[error("a first-level heading: the title is the heading, begin with `##`")]
+    TopHeading,
+    /// The example cannot be Python.
+    #[error("no valid Python: {0}")]
+    Python(&'static str),
+    /// Only examples are kernels, and `kind` is not theirs to say.
+    #[error("an example says no kind: it is an example")]
+    ExampleKind,
+    /// The pack has no manifest or no content.
+    #[error("a pack without entries")]
+    NoEntries,
+}
+
+/// A folder cannot be used as a pack.
+#[derive(Debug, Error)]
+pub enum PackError {
+    /// The system refused.
+    #[error("cannot read {path}")]
+    Io {
+        /// What was read.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// There is no pack.
+    #[error("no pack.toml in {0} or in a folder directly below it")]
+    NoPack(PathBuf),
+    /// Files that cannot be understood.
+    #[error("the pack {root} cannot be read:{}", listed(problems))]
+    Broken {
+        /// The pack's folder.
+        root: String,
+        /// Why not.
+        problems: Vec<Problem>,
+    },
+}
+
+impl PackError {
+    /// What the user can do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Io { .. } => "check the path and its permissions",
+            Self::NoPack(_) => "name the folder that holds pack.toml",
+            Self::Broken { .. } => "correct the lines named; knowledge/FORMAT.md describes the format",
+        }
+    }
+}
+
+/// The first problems, for a message that still fits a screen.
+fn listed(problems: &[Problem]) -> String {
+    const SHOWN: usize = 5;
+    let mut lines: Vec<String> = problems.iter().take(SHOWN).map(|problem| format!("\n  {problem}")).collect();
+    if problems.len() > SHOWN {
+        lines.push(format!("\n  and {} more", problems.len() - SHOWN));
+    }
+    lines.concat()
+}
