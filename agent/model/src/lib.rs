@@ -1,1 +1,28 @@
 //! Model clients: OpenAI-compatible, Anthropic, mailbox and replay.
+//!
+//! A [`Client`] takes a [`Request`] in no provider's words and gives an [`Answer`]; what is between them (wire formats, streams, retries,
+//! keys) stays in here. The crate knows no run, no kernel and no search: a conversation comes in whole, and nothing is remembered.
+//!
+//! Limits: text and tool calls only, no images; chat completions and messages, not the providers' stateful interfaces.
+
+mod arguments;
+mod client;
+mod conversation;
+mod error;
+mod prices;
+mod replay;
+mod secret;
+mod settings;
+mod sink;
+mod usage;
+
+pub use arguments::Arguments;
+pub use client::{Client, Place};
+pub use conversation::{Answer, Finish, Message, Request, ToolCall, ToolChoice, ToolSpec};
+pub use error::{Fault, MissingKey, ModelError};
+pub use prices::Price;
+pub use replay::Replay;
+pub use secret::{HeaderSource, KeySource, Secret};
+pub use settings::{ClientSettings, HostedSettings, LimitField, MailboxSettings, Patience, ReplaySettings, Transfer};
+pub use sink::{NoSink, Piece, TextSink};
+pub use usage::{Counted, Usage};
