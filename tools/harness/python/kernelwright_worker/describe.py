@@ -13,22 +13,18 @@ import subprocess
 
 import torch
 
-from .device import open_device
+from .device import Device
 
 
-def describe(device: str) -> dict:
-    """A target description, lacking only the target itself: name, arch, memory, copy bandwidth, facts and software.
-
-    `device` is `cpu`, `cuda` or `cuda:N`. Raises `WorkerError` of kind `device` where there is none.
-    """
-    opened = open_device(device)
-    if opened.type == "cpu":
+def describe(device: Device) -> dict:
+    """A target description, lacking only the target itself: name, arch, memory, copy bandwidth, facts and software."""
+    if not device.is_cuda:
         from .describe_cpu import describe_cpu
 
         return describe_cpu(software())
     from .describe_cuda import describe_cuda
 
-    return describe_cuda(opened.index, software())
+    return describe_cuda(device.torch.index, software())
 
 
 def software() -> list[str]:

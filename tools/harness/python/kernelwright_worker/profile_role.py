@@ -1,6 +1,6 @@
 """The profile worker: describes a target, or profiles one module. Its figures inform; they decide nothing.
 
-The operations, beside those of WORKERS.md: `describe` {device, threads} and `profile` {problem, candidate, device, threads, seed, tf32}.
+The operations, beside those of WORKERS.md: `describe` {device, threads, policy} and `profile` {problem, candidate, device, threads, seed, policy}.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 
 from .channel import Channel, WorkerError, serve
 from .describe import describe
-from .device import open_device
+from .device import Device, keep_freed_memory
 from .subject import load_subject
 from .torch_profile import profile_calls, show_foreign_calls
 
@@ -23,26 +23,25 @@ def main(channel: Channel) -> None:
 
 
 def _describe(request: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-    _set_threads(request)
-    return describe(request["device"])
+    return describe(_device(request))
 
 
 def _profile(request: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-    _set_threads(request)
-    device = open_device(request["device"])
-    # TF32 as the evaluation has it, so that a profile shows the kernels that are timed there.
-    torch.set_float32_matmul_precision("high" if request.get("tf32") else "highest")
-    torch.backends.cudnn.allow_tf32 = bool(request.get("tf32"))
-    if device.type == "cpu":
+    device = _device(request)
+    if not device.is_cuda:
         show_foreign_calls()
     with torch.no_grad():
-        subject = load_subject(request["problem"], request.get("candidate"), device, int(request.get("seed", 0)))
-        return profile_calls(subject, device)
+        subject = load_subject(request["problem"], request.get("candidate"), device.torch, int(request.get("seed", 0)))
+        return profile_calls(subject, device.torch)
 
 
-def _set_threads(request: dict) -> None:
-    if threads := request.get("threads"):
-        torch.set_num_threads(int(threads))
+def _device(request: dict[str, Any]) -> Device:
+    """The device, set up as the evaluation sets it up, so that a profile shows the kernels that are timed there."""
+    device = Device(request["device"])
+    device.configure(request.get("threads"), request.get("policy"))
+    if not device.is_cuda:
+        keep_freed_memory()
+    return device
 
 
 def _unexpected(error: BaseException, op: str) -> WorkerError:

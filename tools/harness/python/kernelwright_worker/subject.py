@@ -6,7 +6,6 @@ A candidate's code runs in this very process, so the process is sandboxed by who
 from __future__ import annotations
 
 import importlib.util
-import random
 import sys
 import tempfile
 from pathlib import Path
@@ -17,6 +16,7 @@ import torch
 
 from . import failures
 from .channel import WorkerError
+from .device import seed_all
 
 # How folders of loaded sources begin; tracebacks are cut to frames from there.
 PREFIX = "kernelwright-profile-"
@@ -48,10 +48,10 @@ def load_subject(problem: str, candidate: str | None, device: torch.device, seed
             raise WorkerError("problem_shape", "import", f"the problem defines no `{name}`")
     get_init_inputs = getattr(theirs, "get_init_inputs", list)
     try:
-        _seed(seed)
+        seed_all(seed)
         init = list(get_init_inputs())
         module = _module(theirs.Model, init, device, seed)
-        _seed(seed)
+        seed_all(seed)
         inputs = [_moved(value, device) for value in theirs.get_inputs()]
     except Exception as error:
         raise _failure("problem_run", "construct", error) from error
@@ -85,7 +85,7 @@ def _load(source: str, name: str, error_kind: str) -> ModuleType:
 
 
 def _module(make: Callable[..., Any], init: list, device: torch.device, seed: int) -> Any:
-    _seed(seed)
+    seed_all(seed)
     module = make(*init)
     if isinstance(module, torch.nn.Module):
         module = module.to(device).eval()
@@ -112,13 +112,6 @@ def _moved(value: Any, device: torch.device) -> Any:
     if type(value) is dict:
         return {key: _moved(item, device) for key, item in value.items()}
     return value
-
-
-def _seed(seed: int) -> None:
-    random.seed(seed)
-    torch.manual_seed(seed)
-    if numpy := sys.modules.get("numpy"):
-        numpy.random.seed(seed % 2**32)
 
 
 def _failure(kind: str, phase: str, error: BaseException) -> WorkerError:

@@ -161,7 +161,8 @@ class TheWorker(unittest.TestCase):
 
     def test_a_missing_device_is_named(self):
         error = self.worker.ask("describe", device="cuda:77", threads=1)["error"]
-        self.assertEqual((error["kind"], error["message"].split(":77")[0]), ("device", "there is no cuda"))
+        self.assertEqual(error["kind"], "device")
+        self.assertIn("cuda:77", error["message"])
 
 
 class Figures(unittest.TestCase):

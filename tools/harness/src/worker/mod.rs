@@ -34,8 +34,10 @@ pub enum Role {
     Trusted,
     /// Runs one candidate; never believed, and confined.
     Untrusted,
-    /// Takes figures of the machine and of modules; believed.
+    /// Takes figures of the machine and of the user's problem; believed.
     Profile,
+    /// Takes figures of one candidate with the candidate in its own process; never believed, and confined.
+    ProfileCandidate,
 }
 
 impl Role {
@@ -43,8 +45,13 @@ impl Role {
         match self {
             Self::Trusted => "trusted",
             Self::Untrusted => "untrusted",
-            Self::Profile => "profile",
+            Self::Profile | Self::ProfileCandidate => "profile",
         }
+    }
+
+    /// Whether it runs candidate code.
+    fn is_confined(self) -> bool {
+        matches!(self, Self::Untrusted | Self::ProfileCandidate)
     }
 }
 
@@ -184,7 +191,7 @@ impl Worker {
         let started = tokio::time::timeout(limit, greet(&mut channel, &group, &log)).await;
         let (sandbox, ready) = started.map_err(|_| LaunchError::Slow(limit))??;
         let worker = Self { group, channel, role, ready, sandbox, log, scratch };
-        if role == Role::Untrusted {
+        if role.is_confined() {
             worker.group.freeze().await.map_err(|error| LaunchError::Start(io::Error::other(error)))?;
         }
         Ok(worker)
@@ -214,7 +221,7 @@ impl Worker {
         if !fds.is_empty() {
             question.insert("fds".to_owned(), fds.len().into());
         }
-        let confined = self.role == Role::Untrusted;
+        let confined = self.role.is_confined();
         if confined {
             self.group.thaw();
         }
@@ -369,7 +376,7 @@ impl Launch<'_> {
     }
 
     fn isolation(&self) -> Isolation {
-        if self.role != Role::Untrusted {
+        if !self.role.is_confined() {
             return Isolation::Trusted;
         }
         let mut read = self.interpreter.folders.clone();

@@ -1,0 +1,115 @@
+//! What a profile worker says, made safe to pass on: a candidate in the same process may have written all of it.
+
+use kernelwright_protocol::{CandidateId, KernelTime, Nanoseconds, Profile, Sandbox, Target, TargetDescription, TargetFact};
+use serde::Deserialize;
+
+/// Names of C++ template instances reach thousands of characters; what tells them apart stands in front.
+const NAME_LIMIT: usize = 200;
+/// The worker lists forty entries and one for the rest.
+const KERNEL_LIMIT: usize = 41;
+/// The worker knows half a dozen sentences.
+const SENTENCE_LIMIT: usize = 8;
+
+/// The reply to `profile`.
+#[derive(Deserialize)]
+pub(crate) struct ProfileClaim {
+    profiler: String,
+    calls: u32,
+    wall_per_call_ns: Nanoseconds,
+    kernels: Vec<KernelTime>,
+    limits: Vec<String>,
+}
+
+impl ProfileClaim {
+    /// The profile, bounded in size, with what has to be known about where it was taken.
+    pub(crate) fn into_profile(self, candidate: Option<CandidateId>, target: Target, sandbox: &Sandbox) -> Profile {
+        let mut limits = Vec::new();
+        if candidate.is_some() {
+            limits.push(
+                "Taken inside the candidate's own process: advice, which a candidate could falsify; the verdict comes from evaluation."
+                    .to_owned(),
+            );
+            if !sandbox.missing.is_empty() {
+                limits.push(format!("The candidate's sandbox lacked: {}.", sandbox.missing.join("; ")));
+            }
+        }
+        limits.extend(self.limits.into_iter().take(SENTENCE_LIMIT).map(|sentence| cut(sentence, 2 * NAME_LIMIT)));
+        let bounded = |kernel: KernelTime| KernelTime {
+            name: cut(kernel.name, NAME_LIMIT),
+            share: kernel.share.clamp(0.0, 1.0),
+            launches_per_call: kernel.launches_per_call.max(0.0),
+            ..kernel
+        };
+        Profile {
+            candidate,
+            target,
+            profiler: cut(self.profiler, NAME_LIMIT),
+            calls: self.calls,
+            wall_per_call_ns: self.wall_per_call_ns,
+            kernels: self.kernels.into_iter().take(KERNEL_LIMIT).map(bounded).collect(),
+            limits,
+        }
+    }
+}
+
+/// The reply to `describe`; no foreign code runs in that process.
+#[derive(Deserialize)]
+pub(crate) struct DescriptionClaim {
+    name: String,
+    arch: String,
+    memory: Option<kernelwright_protocol::Bytes>,
+    copy_bytes_per_second: Option<f64>,
+    facts: Vec<TargetFact>,
+    software: Vec<String>,
+}
+
+impl DescriptionClaim {
+    /// The description of `target`.
+    pub(crate) fn into_description(self, target: Target) -> TargetDescription {
+        let Self { name, arch, memory, copy_bytes_per_second, facts, software } = self;
+        TargetDescription { target, name, arch, memory, copy_bytes_per_second, facts, software }
+    }
+}
+
+/// The text, at most `limit` characters long, with a mark where something is missing.
+fn cut(text: String, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernelwright_protocol::ContentHash;
+
+    use super::*;
+
+    fn claim(kernels: usize, name: &str) -> ProfileClaim {
+        let kernel = serde_json::json!({"name": name, "launches_per_call": 1.0, "time_per_call_ns": 5, "share": 7.5});
+        let reply = serde_json::json!({
+            "profiler": "torch", "calls": 20, "wall_per_call_ns": 10, "kernels": vec![kernel; kernels], "limits": ["one sentence."]});
+        serde_json::from_value(reply).unwrap()
+    }
+
+    #[test]
+    fn a_candidates_profile_says_where_it_was_taken() {
+        let sandbox = Sandbox { active: vec![], missing: vec!["landlock: too old a kernel".to_owned()] };
+        let profile = claim(1, "kernel").into_profile(Some(ContentHash::of("x")), Target::CPU, &sandbox);
+        insta::assert_snapshot!(profile.limits.join("\n"), @"
+        Taken inside the candidate's own process: advice, which a candidate could falsify; the verdict comes from evaluation.
+        The candidate's sandbox lacked: landlock: too old a kernel.
+        one sentence.
+        ");
+        let own = claim(1, "kernel").into_profile(None, Target::CPU, &sandbox);
+        assert_eq!(own.limits, ["one sentence."]);
+    }
+
+    #[test]
+    fn what_a_candidate_may_have_written_is_bounded() {
+        let profile = claim(5000, &"ä".repeat(5000)).into_profile(None, Target::CPU, &Sandbox::default());
+        assert_eq!(profile.kernels.len(), KERNEL_LIMIT);
+        assert_eq!(profile.kernels[0].name.chars().count(), NAME_LIMIT + 1);
+        assert!((profile.kernels[0].share - 1.0).abs() < f64::EPSILON);
+    }
+}

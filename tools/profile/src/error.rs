@@ -1,0 +1,136 @@
+//! Why there are no figures.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kernelwright_harness::{AskError, HarnessError, LaunchError, Refusal};
+use kernelwright_protocol::Target;
+
+/// A target could not be described or a module not be profiled.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    /// The machine cannot run workers.
+    #[error(transparent)]
+    Environment(#[from] HarnessError),
+    /// The worker did not start.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// A source file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The arguments contradict each other.
+    #[error("{0}")]
+    Arguments(&'static str),
+    /// There is no such device here.
+    #[error("{reason}")]
+    NoDevice {
+        /// What was asked for.
+        target: Target,
+        /// What torch says.
+        reason: String,
+    },
+    /// The problem does not import, build or run.
+    #[error("the problem fails in `{}`: {}", .0.phase, .0.message)]
+    Problem(Refusal),
+    /// The candidate does not import, build or run.
+    #[error("the candidate fails in `{}`: {}", .0.phase, .0.message)]
+    Candidate(Refusal),
+    /// The worker was killed because it took too long.
+    #[error("{what} took longer than {} s", limit.as_secs())]
+    TimedOut {
+        /// What it was doing.
+        what: &'static str,
+        /// What it was given.
+        limit: Duration,
+    },
+    /// The process ended while it ran the problem's or the candidate's code.
+    #[error("the process died while profiling: {exit}")]
+    Died {
+        /// How it ended.
+        exit: String,
+        /// The end of what it printed.
+        tail: String,
+    },
+    /// The worker broke its own protocol.
+    #[error("the profile worker failed: {reason}")]
+    Worker {
+        /// What was wrong.
+        reason: String,
+        /// Python's traceback, where there is one.
+        traceback: String,
+    },
+    /// The one who asked does not wait any more.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+impl ProfileError {
+    /// Sorts a question that stayed without an answer. `what` was being done on `target`; `tail` is the end of what the worker printed.
+    pub(crate) fn unanswered(error: AskError, what: &'static str, target: Target, tail: impl FnOnce() -> String) -> Self {
+        match error {
+            AskError::Deadline { limit, .. } => Self::TimedOut { what, limit },
+            AskError::Ended(exit) => Self::Died { exit: exit.to_string(), tail: tail() },
+            AskError::Refused(refusal) => match refusal.kind.as_str() {
+                "device" => Self::NoDevice { target, reason: refusal.message },
+                "problem_import" | "problem_shape" | "problem_run" => Self::Problem(refusal),
+                "import" | "no_model_new" | "construct" | "run" => Self::Candidate(refusal),
+                _ => Self::Worker { reason: refusal.message, traceback: refusal.traceback },
+            },
+            error @ (AskError::Violation(_) | AskError::Freeze(_)) => Self::Worker { reason: error.to_string(), traceback: String::new() },
+        }
+    }
+
+    /// A stable word for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Environment(HarnessError::NoTorch { .. }) => "no_torch",
+            Self::Environment(_) => "no_python",
+            Self::Launch(_) | Self::Worker { .. } => "worker_failed",
+            Self::Unreadable { .. } => "file_unreadable",
+            Self::Arguments(_) => "invalid_arguments",
+            Self::NoDevice { .. } => "no_device",
+            Self::Problem(_) => "problem_failed",
+            Self::Candidate(_) => "candidate_failed",
+            Self::TimedOut { .. } => "timed_out",
+            Self::Died { .. } => "process_died",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// What Python or the process itself printed about it; empty where there is nothing.
+    #[must_use]
+    pub fn diagnostics(&self) -> &str {
+        match self {
+            Self::Problem(refusal) | Self::Candidate(refusal) => &refusal.traceback,
+            Self::Died { tail: text, .. } | Self::Worker { traceback: text, .. } => text,
+            _ => "",
+        }
+    }
+
+    /// What to try, in a sentence.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Environment(error) => error.hint(),
+            Self::Launch(_) => "run `kernelwright doctor`; it says what a worker lacks here",
+            Self::Unreadable { .. } => "give a path that the server can read, or the source text itself",
+            Self::Arguments(_) => "give `problem` or `problem_file`, and for a candidate `candidate` or `candidate_file`",
+            Self::NoDevice { .. } => "use the target `cpu`, or run the server on a machine with that device and a torch built for it",
+            Self::Problem(_) => {
+                "repair the problem file: it defines Model, get_inputs and get_init_inputs, and its forward must run on this target"
+            }
+            Self::Candidate(_) => "evaluate the candidate first: only what evaluates as correct is worth profiling",
+            Self::TimedOut { .. } => "profile smaller inputs, or a candidate without autotuning",
+            Self::Died { .. } => "evaluate the candidate first; a crash is usually an access out of bounds",
+            Self::Worker { .. } => "ask again; if it stays, run the server with RUST_LOG=debug and report it",
+            Self::Cancelled => "ask again",
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Asking workers for figures: one worker a question, one question at a time.
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kernelwright_harness::sandbox::Limits;
+use kernelwright_harness::{HarnessError, Interpreter, Launch, Package, Role, Scratch, Worker, WorkerLog};
+use kernelwright_protocol::{ContentHash, Profile, Target, TargetDescription};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, OnceCell};
+
+use crate::ProfileError;
+use crate::claim::{DescriptionClaim, ProfileClaim};
+
+/// Importing torch from a cold disk takes tens of seconds.
+const START_LIMIT: Duration = Duration::from_secs(120);
+/// Several measurements of less than half a second each, and CUDA's start.
+const DESCRIBE_LIMIT: Duration = Duration::from_secs(120);
+/// About forty calls, and before them the candidate's compilation and autotuning.
+const PROFILE_LIMIT: Duration = Duration::from_secs(300);
+/// Inputs need not be secret here: nothing is decided on the outputs.
+const SEED: u64 = 1;
+/// How much of what a dead worker printed is shown.
+const TAIL_BYTES: u64 = 2000;
+
+/// Where and how workers run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The Python with torch; absent: the one the environment suggests.
+    pub python: Option<PathBuf>,
+    /// Where the worker package is unpacked and scratch folders lie.
+    pub cache_dir: PathBuf,
+    /// The executable that answers to the sandbox verb: `kernelwright` itself.
+    pub sandbox_helper: PathBuf,
+    /// Threads of kernels on `cpu`; absent: as many as this process may use.
+    pub threads: Option<NonZeroUsize>,
+}
+
+/// What to profile.
+#[derive(Clone, Debug)]
+pub struct ProfileRequest {
+    /// The problem's source.
+    pub problem: String,
+    /// The candidate's source; absent: the problem's own module is profiled.
+    pub candidate: Option<String>,
+    /// Where to run it.
+    pub target: Target,
+}
+
+/// Describes targets and profiles modules. Descriptions are measured once and kept.
+#[derive(Debug)]
+pub struct Profiler {
+    settings: Settings,
+    environment: OnceCell<Environment>,
+    // Held while a worker measures: two measurements at once would disturb each other.
+    descriptions: Mutex<HashMap<Target, TargetDescription>>,
+}
+
+/// What every worker needs, found with the first question so that the server starts at once.
+#[derive(Clone, Debug)]
+struct Environment {
+    interpreter: Interpreter,
+    package: Package,
+}
+
+/// One question to a worker of its own.
+struct Question<'a> {
+    role: Role,
+    target: Target,
+    op: &'static str,
+    fields: Value,
+    limit: Duration,
+    /// What is being done, for people.
+    what: &'static str,
+    say: &'a (dyn Fn(&str) + Sync),
+}
+
+impl Profiler {
+    /// Nothing is started or looked for before the first question.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, environment: OnceCell::new(), descriptions: Mutex::default() }
+    }
+
+    /// Describes a target; the second time for the same target costs nothing. `say` is told what is being done.
+    pub async fn describe(&self, target: Target, say: &(dyn Fn(&str) + Sync)) -> Result<TargetDescription, ProfileError> {
+        let mut descriptions = self.descriptions.lock().await;
+        if let Some(known) = descriptions.get(&target) {
+            return Ok(known.clone());
+        }
+        let fields = json!({"device": target.to_string(), "threads": self.threads()});
+        let what = "measuring the target";
+        let question = Question { role: Role::Profile, target, op: "describe", fields, limit: DESCRIBE_LIMIT, what, say };
+        let (claim, _) = self.ask::<DescriptionClaim>(question).await?;
+        let description = claim.into_description(target);
+        descriptions.insert(target, description.clone());
+        Ok(description)
+    }
+
+    /// Profiles the problem's module, or a candidate on the problem's inputs. `say` is told what is being done.
+    ///
+    /// A candidate runs in a confined process together with the problem; its figures are its own claims.
+    pub async fn profile(&self, request: ProfileRequest, say: &(dyn Fn(&str) + Sync)) -> Result<Profile, ProfileError> {
+        let ProfileRequest { problem, candidate, target } = request;
+        let _measuring = self.descriptions.lock().await;
+        let role = if candidate.is_some() { Role::ProfileCandidate } else { Role::Profile };
+        let name = candidate.as_ref().map(ContentHash::of);
+        let fields = json!({
+            "problem": problem, "candidate": candidate, "device": target.to_string(), "threads": self.threads(), "seed": SEED});
+        let question = Question { role, target, op: "profile", fields, limit: PROFILE_LIMIT, what: "profiling", say };
+        let (claim, sandbox) = self.ask::<ProfileClaim>(question).await?;
+        Ok(claim.into_profile(name, target, &sandbox))
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, question: Question<'_>) -> Result<(T, kernelwright_protocol::Sandbox), ProfileError> {
+        let Question { role, target, op, fields, limit, what, say } = question;
+        say("starting Python and torch");
+        let Environment { interpreter, package } = self.environment().await?;
+        // Not in the worker's own folder: a candidate could put a link to somebody's secrets in the log's place.
+        let log_folder = Scratch::new(&self.settings.cache_dir)?;
+        let launch = Launch {
+            role,
+            interpreter,
+            package,
+            helper: self.settings.sandbox_helper.clone(),
+            backend: target.backend,
+            threads: self.threads(),
+            limits: Limits::default(),
+            variables: vec![],
+            scratch: Scratch::new(&self.settings.cache_dir)?,
+            log: WorkerLog::at(log_folder.path().join("worker.log")),
+        };
+        let mut worker = Worker::launch(launch, START_LIMIT).await?;
+        say(what);
+        let answer = worker.ask(op, fields, &[], limit).await;
+        let answer = answer.map_err(|error| ProfileError::unanswered(error, what, target, || worker.log().tail(TAIL_BYTES)));
+        tracing::debug!(op, log = worker.log().tail(TAIL_BYTES), "the worker's last words");
+        let sandbox = worker.sandbox().clone();
+        worker.end().await;
+        let ok = serde_json::from_value(answer?.ok);
+        let ok = ok.map_err(|error| ProfileError::Worker {
+            reason: format!("an answer that cannot be read: {error}"),
+            traceback: String::new(),
+        })?;
+        Ok((ok, sandbox))
+    }
+
+    async fn environment(&self) -> Result<&Environment, ProfileError> {
+        let find = || async {
+            let Settings { python, cache_dir, .. } = self.settings.clone();
+            let found = tokio::task::spawn_blocking(move || {
+                let interpreter = Interpreter::find(python.as_deref())?;
+                Ok::<_, HarnessError>(Environment { interpreter, package: Package::unpack(&cache_dir)? })
+            });
+            match found.await {
+                Ok(found) => Ok(found?),
+                Err(panic) => Err(ProfileError::Worker { reason: panic.to_string(), traceback: String::new() }),
+            }
+        };
+        self.environment.get_or_try_init(find).await
+    }
+
+    fn threads(&self) -> usize {
+        let available = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        self.settings.threads.unwrap_or_else(available).get()
+    }
+}
