@@ -233,14 +233,3 @@ pub struct NudgeContext {
 impl Context for NudgeContext {
     const TEMPLATE: &'static str = "nudge.md";
 }
-
-/// A first question that shows whether a model calls functions at all, before anything is spent on a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ProbeContext {
-    /// The tool it is asked to call.
-    pub tool: String,
-}
-
-impl Context for ProbeContext {
-    const TEMPLATE: &'static str = "probe.md";
-}

@@ -11,7 +11,7 @@ mod renderer;
 
 pub use context::{
     BaselineView, Context, FactView, FailureView, FloorView, Form, KernelTimeView, KernelView, LineageView, NudgeContext, OperatorContext,
-    PassageView, ProbeContext, ProblemView, ProfileView, SystemContext, TargetView,
+    PassageView, ProblemView, ProfileView, SystemContext, TargetView,
 };
 pub use error::PromptError;
 pub use renderer::Prompts;

@@ -1,0 +1,206 @@
+//! What the model reads, as it reads it, and what a user reads who gets a template wrong.
+
+use std::fs;
+
+use kernelwright_prompts::{
+    BaselineView, FactView, FailureView, FloorView, Form, KernelTimeView, KernelView, LineageView, NudgeContext, OperatorContext,
+    PassageView, ProblemView, ProfileView, PromptError, Prompts, SystemContext, TargetView,
+};
+
+fn system(backend: Form) -> SystemContext {
+    let tools = ["write_kernel", "edit_kernel", "read_kernel", "take_note", "finish_step", "evaluate_kernel", "search_knowledge"];
+    SystemContext {
+        backend,
+        tools: tools.map(str::to_owned).to_vec(),
+        inner_turns: 20,
+        tf32: false,
+        baselines: vec!["eager".into(), "torch.compile".into()],
+    }
+}
+
+/// The start of a run: problem, target and baselines are known, nothing else.
+fn fresh() -> OperatorContext {
+    let source = "import torch\nfrom torch import nn\n\n\nclass Model(nn.Module):\n    def forward(self, A, B, D):\n        return torch.diag(A) @ B + D\n";
+    OperatorContext {
+        problem: ProblemView {
+            name: "diag_matmul_add".into(),
+            source: source.into(),
+            inputs: vec!["float32[4096]".into(), "float32[4096, 4096]".into(), "float32[4096, 4096]".into()],
+            outputs: vec!["float32[4096, 4096]".into()],
+            findings: vec![],
+        },
+        target: TargetView {
+            name: "AMD EPYC".into(),
+            arch: "x86_64-avx512".into(),
+            facts: vec![
+                FactView { name: "cores".into(), value: "2".into() },
+                FactView { name: "copy bandwidth".into(), value: "18.1 GB/s".into() },
+            ],
+            software: vec!["torch 2.15".into(), "g++ 12.2".into()],
+        },
+        baselines: vec![
+            BaselineView { name: "eager".into(), time: Some("678 ms".into()), reason: None, fastest: true },
+            BaselineView { name: "torch.compile".into(), time: None, reason: Some("no compiler".into()), fastest: false },
+        ],
+        floor: Some(FloorView { bytes: "192 MiB".into(), bandwidth: "18.1 GB/s".into(), time: "11.1 ms".into(), ratio: Some("61".into()) }),
+        problem_profile: Some(ProfileView {
+            wall: "680 ms".into(),
+            kernels: vec![KernelTimeView { name: "aten::mm".into(), launches: "1".into(), time: "650 ms".into(), share: "96 %".into() }],
+            limits: vec![],
+        }),
+        parent: None,
+        ancestors: vec![],
+        others: vec![],
+        best: None,
+        failures: vec![],
+        notes: vec![],
+        passages: vec![PassageView {
+            entry: "x86-cpu/algebra-before-code".into(),
+            heading: "Algebra before code > Diagonal matrices".into(),
+            text: "A diagonal matrix times a dense one is a row scaling.\n".into(),
+        }],
+        budget: vec!["8 of 8 steps".into(), "$2.00 of $2.00".into()],
+        turns: 20,
+    }
+}
+
+fn kernel() -> KernelView {
+    KernelView {
+        node: 1,
+        source: "class ModelNew: ...\n".into(),
+        correct: true,
+        result: "correct, 31.2x (30.8x to 31.9x), 21.7 ms".into(),
+        details: String::new(),
+        findings: vec![],
+        summary: "Row scaling in one pass.".into(),
+        profile: None,
+    }
+}
+
+/// The step after one that did not build.
+fn after_failure() -> OperatorContext {
+    let failed = KernelView {
+        correct: false,
+        result: "build_failed in import: RuntimeError: g++ failed".into(),
+        details: "<stdin>:9:5: error: expected ';' before '}' token\n".into(),
+        summary: "Ran out of answers.".into(),
+        ..kernel()
+    };
+    let failures = vec![FailureView { result: "incorrect: output, trial 2 (scaled x100)".into(), details: "worst at [0, 17]\n".into() }];
+    OperatorContext { parent: Some(failed), failures, notes: vec!["num_threads left out: one core only".into()], ..fresh() }
+}
+
+/// A later step: a lineage, a profile of the parent, other branches.
+fn expanding() -> OperatorContext {
+    let profile = ProfileView { wall: "21.7 ms".into(), kernels: vec![], limits: vec!["time inside ctypes calls".into()] };
+    let line = |node: u32, result: &str, summary: &str| LineageView { node, result: result.into(), summary: summary.into() };
+    OperatorContext {
+        parent: Some(KernelView { node: 3, profile: Some(profile), findings: vec!["first call took 0.2 s".into()], ..kernel() }),
+        ancestors: vec![line(1, "correct, 9.80x", "Broadcast in torch."), line(2, "incorrect", "Blocked by columns.")],
+        others: vec![line(4, "correct, 30.1x", "Streaming stores.")],
+        best: Some(line(5, "correct, 33.0x", "Streaming stores and huge pages.")),
+        problem_profile: None,
+        passages: vec![],
+        ..fresh()
+    }
+}
+
+fn prompts() -> Prompts {
+    Prompts::new(None).unwrap()
+}
+
+#[test]
+fn the_system_prompt_for_cpu() {
+    insta::assert_snapshot!(prompts().render(&system(Form::Cpu)).unwrap());
+}
+
+#[test]
+fn the_system_prompt_for_cuda() {
+    insta::assert_snapshot!(prompts().render(&SystemContext { tf32: true, ..system(Form::Cuda) }).unwrap());
+}
+
+#[test]
+fn a_first_step() {
+    insta::assert_snapshot!(prompts().render(&fresh()).unwrap());
+}
+
+#[test]
+fn a_step_after_a_failure() {
+    insta::assert_snapshot!(prompts().render(&after_failure()).unwrap());
+}
+
+#[test]
+fn a_step_that_expands() {
+    insta::assert_snapshot!(prompts().render(&expanding()).unwrap());
+}
+
+#[test]
+fn an_answer_without_a_tool_call_is_answered_by_what_is_missing() {
+    let nudge = |context: NudgeContext| prompts().render(&context).unwrap();
+    let nothing = NudgeContext { turns_left: 3, written: false, cut_off: false, best: None };
+    insta::assert_snapshot!(nudge(nothing.clone()), @r"
+    Your last answer called no tool, so nothing happened: code in the text of an answer is not read. Go on by calling a tool.
+    No kernel has been written in this step. Call `write_kernel` with the whole file, then `evaluate_kernel`.
+    3 answers left in this step.
+    ");
+    insta::assert_snapshot!(nudge(NudgeContext { written: true, ..nothing.clone() }), @r"
+    Your last answer called no tool, so nothing happened: code in the text of an answer is not read. Go on by calling a tool.
+    The file you wrote has not been evaluated. Call `evaluate_kernel`.
+    3 answers left in this step.
+    ");
+    insta::assert_snapshot!(nudge(NudgeContext { cut_off: true, ..nothing.clone() }), @r"
+    Your last answer was cut off at its length limit before it called a tool. Answer again, more briefly, and write the file in one `write_kernel` call.
+    No kernel has been written in this step. Call `write_kernel` with the whole file, then `evaluate_kernel`.
+    3 answers left in this step.
+    ");
+    insta::assert_snapshot!(nudge(NudgeContext { best: Some("correct, 1.20x".into()), written: true, turns_left: 1, ..nothing }), @r"
+    Your last answer called no tool, so nothing happened: code in the text of an answer is not read. Go on by calling a tool.
+    Best evaluated in this step so far: correct, 1.20x. If you have an idea that could beat it, write it and evaluate it; otherwise call `finish_step`.
+    1 answer left in this step.
+    ");
+}
+
+#[test]
+fn a_template_of_the_user_replaces_the_built_in_one_of_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("nudge.md"), "{% include 'ours.md' %} {{ turns_left }}\n").unwrap();
+    fs::write(folder.path().join("ours.md"), "Go on.").unwrap();
+    fs::write(folder.path().join("notes.txt"), "{{ not a template").unwrap();
+    let prompts = Prompts::new(Some(folder.path())).unwrap();
+    assert_eq!(prompts.overridden().collect::<Vec<_>>(), ["nudge.md", "ours.md"]);
+    let nudge = NudgeContext { turns_left: 3, written: false, cut_off: false, best: None };
+    assert_eq!(prompts.render(&nudge).unwrap(), "Go on. 3");
+    assert!(prompts.render(&system(Form::Cpu)).unwrap().contains("ModelNew"), "the others stay as they are");
+}
+
+/// What is said about a `nudge.md` of the user, with the folder's name left out.
+fn refused(template: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("nudge.md"), template).unwrap();
+    let nudge = NudgeContext { turns_left: 3, written: false, cut_off: false, best: None };
+    let error: PromptError = match Prompts::new(Some(folder.path())) {
+        Ok(prompts) => prompts.render(&nudge).unwrap_err(),
+        Err(error) => error,
+    };
+    error.to_string().replace(&folder.path().display().to_string(), "FOLDER")
+}
+
+#[test]
+fn an_unknown_variable_is_named_with_its_template_and_line() {
+    insta::assert_snapshot!(refused("All is well.\n{{ turns_lft }} left"), @"FOLDER/nudge.md:2: there is no `turns_lft` in the context of this template");
+    insta::assert_snapshot!(refused("{% if writen %}x{% endif %}"), @"FOLDER/nudge.md:1: there is no `writen` in the context of this template");
+    insta::assert_snapshot!(refused("{{ best.speed }}"), @"FOLDER/nudge.md:1: there is no `best.speed` in the context of this template");
+    insta::assert_snapshot!(refused("{% for x in turns %}{% endfor %}"), @"FOLDER/nudge.md:1: there is no `turns` in the context of this template");
+}
+
+#[test]
+fn a_broken_template_is_refused_before_anything_is_rendered() {
+    insta::assert_snapshot!(refused("{% if written %}"), @"FOLDER/nudge.md:1: unexpected end of input, expected end of block");
+    insta::assert_snapshot!(refused("\n\n{{ 1 + }}"), @"FOLDER/nudge.md:3: unexpected end of variable block");
+}
+
+#[test]
+fn a_missing_folder_is_named() {
+    let error = Prompts::new(Some("no/such/folder".as_ref())).unwrap_err();
+    assert_eq!(error.to_string(), "cannot read the templates in no/such/folder: No such file or directory (os error 2)");
+}
