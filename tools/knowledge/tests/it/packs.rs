@@ -1,0 +1,236 @@
+//! Packs of a user: found, filtered, read, cached, and refused.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kernelwright_knowledge::{BuiltIn, Library, Query, Settings};
+use tempfile::TempDir;
+
+const MANIFEST: &str = "id = \"ID\"\nversion = \"1\"\nlicence = \"MIT\"\ndescription = \"About ID.\"\n";
+
+fn entry(front: &str, body: &str) -> String {
+    format!("+++\n{front}\nsources = [\"A manual, section 1\"]\n+++\n{body}")
+}
+
+/// A pack: its id, more of its manifest, and its entries.
+type Draft<'a> = (&'a str, &'a str, &'a [(&'a str, String)]);
+
+fn library_of(packs: &[Draft<'_>]) -> (TempDir, Library) {
+    let folder = TempDir::new().unwrap();
+    for (id, manifest, entries) in packs {
+        let entries_folder = folder.path().join(id).join("entries");
+        fs::create_dir_all(&entries_folder).unwrap();
+        fs::write(folder.path().join(id).join("pack.toml"), format!("{}{manifest}", MANIFEST.replace("ID", id))).unwrap();
+        for (name, text) in *entries {
+            fs::write(entries_folder.join(name), text).unwrap();
+        }
+    }
+    let library = Library::open(settings(vec![folder.path().to_owned()], None));
+    (folder, library)
+}
+
+fn settings(packs: Vec<PathBuf>, cache_dir: Option<&Path>) -> Settings {
+    Settings { built_in: BuiltIn::LeftOut, packs, cache_dir: cache_dir.map(Path::to_owned) }
+}
+
+fn query(text: &str) -> Query {
+    Query { text: text.to_owned(), limit: 5, ..Query::default() }
+}
+
+fn found(library: &Library, query: &Query) -> Vec<String> {
+    library.search(query).unwrap().passages.into_iter().map(|passage| passage.entry).collect()
+}
+
+fn platforms() -> (TempDir, Library) {
+    library_of(&[
+        (
+            "north",
+            "vendor = \"north\"\narchitectures = [\"n1\"]\nlanguages = [\"triton\"]\n",
+            &[
+                ("tile.md", entry("title = \"Tiles on n1\"\nkind = \"constraint\"", "A tile has 16 rows.\n")),
+                (
+                    "wide.md",
+                    entry("title = \"Tiles on wide n1\"\nkind = \"hardware\"\narchitectures = [\"n1-wide\"]", "A wide tile has 32 rows.\n"),
+                ),
+            ],
+        ),
+        ("all", "", &[("tile.md", entry("title = \"Tiles everywhere\"\nkind = \"pattern\"", "A tile is read once.\n"))]),
+    ])
+}
+
+#[test]
+fn filters_keep_what_holds_for_everything() {
+    let (_folder, library) = platforms();
+    let check = |query: Query, expected: &[&str]| {
+        let mut found = found(&library, &query);
+        found.sort();
+        assert_eq!(found, expected, "{query:?}");
+    };
+    check(query("tile"), &["all/tile", "north/tile", "north/wide"]);
+    check(Query { vendor: Some("south".into()), ..query("tile") }, &["all/tile"]);
+    check(Query { arch: Some("n1".into()), ..query("tile") }, &["all/tile", "north/tile"]);
+    check(Query { arch: Some("N1-wide".into()), ..query("tile") }, &["all/tile", "north/tile", "north/wide"]);
+    check(Query { language: Some("cpp".into()), ..query("tile") }, &["all/tile"]);
+    check(Query { kind: Some(kernelwright_protocol::EntryKind::Hardware), ..query("tile") }, &["north/wide"]);
+    check(Query { pack: Some("all".into()), ..query("tile") }, &["all/tile"]);
+}
+
+#[test]
+fn passages_have_exact_lines_and_their_heading() {
+    let body = "Before.\n\n## Padding rows\n\nOne word more a row.\n\n## Other\n\nText.\n";
+    let (_folder, library) = library_of(&[("p", "", &[("banks.md", entry("title = \"Banks\"\nkind = \"pattern\"", body))])]);
+    let passages = library.search(&Query { limit: 1, ..query("padding rows") }).unwrap().passages;
+    let passage = &passages[0];
+    assert_eq!((passage.heading.as_str(), passage.start_line, passage.end_line), ("Banks > Padding rows", 8, 10));
+    assert_eq!(passage.text, "## Padding rows\n\nOne word more a row.");
+    assert_eq!(passage.path, "entries/banks.md");
+}
+
+#[test]
+fn whatever_is_asked_is_no_error() {
+    let (_folder, library) = platforms();
+    for text in [
+        "",
+        "   ",
+        "\"",
+        "((tile",
+        "tile AND",
+        "+-*/^~",
+        "field:tile",
+        "tile\0\u{FFFD}\u{202E}",
+        "😀",
+        "a/b\\c[d]{e}",
+        "NOT tile",
+        &"tile ".repeat(10_000),
+    ] {
+        library.search(&query(text)).unwrap();
+    }
+    assert_eq!(found(&library, &query("")), Vec::<String>::new());
+    assert_eq!(found(&library, &Query { limit: 0, ..query("tile") }), Vec::<String>::new());
+    assert_eq!(found(&library, &query("title:\"Tiles everywhere\" AND (")).first().map(String::as_str), Some("all/tile"));
+}
+
+#[test]
+fn answers_keep_to_their_budget() {
+    let section = |n: usize| format!("## Tile {n}\n\n{}\n", "A tile again, with many more words to fill a line.\n".repeat(20));
+    let body: String = (0..10).map(section).collect();
+    let (_folder, library) = library_of(&[("p", "", &[("long.md", entry("title = \"Long\"\nkind = \"api\"", &body))])]);
+    let passages = library.search(&Query { max_bytes: Some(2_000), ..query("tile") }).unwrap().passages;
+    assert!(passages.len() > 1);
+    assert!(passages.iter().map(|passage| passage.text.len()).sum::<usize>() <= 2_000);
+    let whole = library.read("p/long", 0).unwrap();
+    let lines: Vec<&str> = entry("title = \"Long\"\nkind = \"api\"", &body).leak().lines().collect();
+    for passage in passages {
+        assert_eq!(passage.text, lines[passage.start_line as usize - 1..passage.end_line as usize].join("\n"));
+        assert!(whole.text.contains(&passage.text));
+    }
+}
+
+#[test]
+fn entries_are_read_in_pages_without_front_matter() {
+    let body = "Grüße. ".repeat(2_000);
+    let (_folder, library) = library_of(&[("p", "", &[("long.md", entry("title = \"Long\"\nkind = \"api\"", &body))])]);
+    let first = library.read("p/long", 0).unwrap();
+    let second = library.read("p/long", first.next_offset.unwrap() as usize).unwrap();
+    assert_eq!(format!("{}{}", first.text, second.text), body);
+    assert_eq!(second.next_offset, None);
+    assert_eq!(first.sources, ["A manual, section 1"]);
+    assert_eq!(library.read("p/long", usize::MAX).unwrap().text, "");
+}
+
+#[test]
+fn an_unknown_entry_is_answered_with_similar_ones() {
+    let (_folder, library) = platforms();
+    let error = library.read("north/tiles", 0).unwrap_err();
+    insta::assert_snapshot!(format!("{error}\n{}", error.hint()), @"
+    there is no entry `north/tiles`
+    take an id from search_knowledge; similar ids: north/tile, all/tile, north/wide
+    ");
+}
+
+#[test]
+fn packs_are_listed() {
+    let (_folder, library) = platforms();
+    let packs = library.packs().unwrap();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&packs).unwrap(), @r#"
+    [
+      {
+        "id": "all",
+        "version": "1",
+        "description": "About all.",
+        "entries": 1
+      },
+      {
+        "id": "north",
+        "version": "1",
+        "description": "About north.",
+        "entries": 2
+      }
+    ]
+    "#);
+}
+
+#[test]
+fn two_packs_of_one_id_are_refused() {
+    let (folder, _library) = platforms();
+    let pack = folder.path().join("all");
+    let library = Library::open(settings(vec![folder.path().to_owned(), pack], None));
+    assert_eq!(library.packs().unwrap_err().to_string(), "two packs have the id `all`");
+}
+
+#[test]
+fn a_pack_that_is_mended_is_found_at_the_next_question() {
+    let (folder, library) = platforms();
+    let entry = folder.path().join("all/entries/tile.md");
+    let good = fs::read_to_string(&entry).unwrap();
+    fs::write(&entry, good.replace("pattern", "patern")).unwrap();
+    let error = library.search(&query("tile")).unwrap_err().to_string();
+    assert!(error.contains("all/entries/tile.md:3: unknown variant `patern`"), "{error}");
+    fs::write(&entry, good).unwrap();
+    assert_eq!(found(&library, &query("everywhere")), ["all/tile"]);
+}
+
+#[test]
+fn an_index_is_kept_by_content_and_built_again_for_other_content() {
+    let (folder, _library) = platforms();
+    let cache = TempDir::new().unwrap();
+    let ask = |text: &str| found(&Library::open(settings(vec![folder.path().to_owned()], Some(cache.path()))), &query(text));
+    let indexes = || fs::read_dir(cache.path()).unwrap().count();
+    assert_eq!(ask("everywhere"), ["all/tile"]);
+    assert_eq!(indexes(), 1);
+    assert_eq!(ask("everywhere"), ["all/tile"]);
+    assert_eq!(indexes(), 1);
+    let entry = folder.path().join("all/entries/tile.md");
+    fs::write(&entry, fs::read_to_string(&entry).unwrap().replace("once", "twice")).unwrap();
+    assert_eq!(ask("twice"), ["all/tile"]);
+    assert_eq!(indexes(), 2);
+}
+
+#[test]
+fn a_damaged_or_unusable_cache_is_no_reason_not_to_answer() {
+    let (folder, _library) = platforms();
+    let cache = TempDir::new().unwrap();
+    let ask = |cache: &Path| found(&Library::open(settings(vec![folder.path().to_owned()], Some(cache))), &query("everywhere"));
+    assert_eq!(ask(cache.path()), ["all/tile"]);
+    let index = fs::read_dir(cache.path()).unwrap().next().unwrap().unwrap().path();
+    fs::write(index.join("meta.json"), "{").unwrap();
+    assert_eq!(ask(cache.path()), ["all/tile"]);
+    let file = cache.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert_eq!(ask(&file), ["all/tile"]);
+}
+
+#[test]
+fn many_threads_and_libraries_share_a_cache() {
+    let (folder, _library) = platforms();
+    let cache = TempDir::new().unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let library = Library::open(settings(vec![folder.path().to_owned()], Some(cache.path())));
+                assert_eq!(found(&library, &query("everywhere")), ["all/tile"]);
+            });
+        }
+    });
+    assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 1);
+}

@@ -1,0 +1,1 @@
+//! Questions over the built-in packs, with the entry that has to be among the first three.
