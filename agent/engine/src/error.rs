@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use kernelwright_model::ModelError;
+use kernelwright_prompts::PromptError;
 use kernelwright_search::GraphError;
 
 use crate::store::StoreError;
@@ -16,6 +18,8 @@ pub enum EngineError {
         path: PathBuf,
         /// What the evaluate server says.
         reason: String,
+        /// What it says to do about it.
+        fix: Option<String>,
     },
     /// A tool server is not there, or not to be relied on.
     #[error(transparent)]
@@ -29,13 +33,21 @@ pub enum EngineError {
         tool: String,
         /// What it says.
         reason: String,
+        /// What it says to do about it.
+        fix: Option<String>,
     },
+    /// The model cannot be asked: key, address, name or abilities.
+    #[error(transparent)]
+    Model(#[from] ModelError),
     /// A budget in dollars was set and the model's price is not known.
     #[error("a budget in dollars was set, but the price of the model is not known")]
     UnknownPrice,
     /// The run's folder.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A prompt template.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
     /// The log's lines are sound and do not fit together.
     #[error("the log of {} is not one run's log: {source}", dir.display())]
     Log {
@@ -51,14 +63,17 @@ impl EngineError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
+            Self::Problem { fix: Some(fix), .. } | Self::ToolRefused { fix: Some(fix), .. } => fix.clone(),
             Self::Problem { .. } => {
                 "a problem defines `class Model(nn.Module)`, `get_inputs()` and `get_init_inputs()`; run the file with python to see it fail"
                     .to_owned()
             }
             Self::ToolServer(error) => error.hint(),
             Self::ToolRefused { .. } => "`kernelwright doctor` checks Python, torch and the compilers".to_owned(),
+            Self::Model(error) => error.hint(),
             Self::UnknownPrice => "limit tokens instead, or set the model's prices in the settings".to_owned(),
             Self::Store(error) => error.hint(),
+            Self::Prompt(error) => error.hint().to_owned(),
             Self::Log { .. } => "the file was changed by hand or by another program; start a new run".to_owned(),
         }
     }

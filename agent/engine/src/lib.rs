@@ -6,29 +6,31 @@
 //! Nothing here knows how a kernel is compiled, measured or found in a book: that is what tool servers do, over MCP. Nothing here knows how
 //! a model is reached or how a prompt is worded either.
 
+mod asking;
+mod bindings;
+mod calls;
 mod error;
+mod floor;
 mod mcp;
 mod observer;
 mod outcome;
+mod own_tools;
+mod prompt;
+mod render;
+pub mod report;
 mod request;
+mod run;
+mod session;
+mod step;
 mod stop;
 mod store;
+mod toolbox;
 
 pub use error::{EngineError, ServerFailure, ToolServerError};
 pub use observer::{Activity, Observer};
 pub use outcome::{Best, End, Outcome};
+pub use report::Run;
 pub use request::{Launch, Overrides, ProblemSource, ResumeRequest, RunRequest, ServerSpec, Setup};
+pub use run::{optimize, resume};
 pub use stop::StopToken;
 pub use store::{Opened, Store, StoreError};
-
-/// Begins a run and works on it until its budget is spent, a stop rule holds, or it is stopped.
-pub async fn optimize(request: RunRequest, observer: &mut dyn Observer, stop: StopToken) -> Result<Outcome, EngineError> {
-    let _ = (request, observer, stop);
-    unimplemented!("published early for its callers")
-}
-
-/// Goes on with a run, from wherever its log ends.
-pub async fn resume(request: ResumeRequest, observer: &mut dyn Observer, stop: StopToken) -> Result<Outcome, EngineError> {
-    let _ = (request, observer, stop);
-    unimplemented!("published early for its callers")
-}

@@ -46,8 +46,8 @@ pub enum End {
 /// The best correct kernel of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Best {
-    /// Its node.
-    pub node: NodeId,
+    /// Its node; absent while its step is open.
+    pub node: Option<NodeId>,
     /// Its text's hash.
     pub candidate: CandidateId,
     /// The verdict, with times and findings.

@@ -59,6 +59,8 @@ pub struct Overrides {
 /// What a run needs beside its own folder.
 #[derive(Clone, Debug)]
 pub struct Setup {
+    /// Which model answers.
+    pub model: kernelwright_model::ClientSettings,
     /// The tool servers. One must list `evaluate_kernel` and `measure_baseline`, one `describe_target`.
     pub servers: Vec<ServerSpec>,
     /// A folder whose templates replace the built-in ones of the same name.

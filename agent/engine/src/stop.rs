@@ -42,9 +42,4 @@ impl StopToken {
     pub(crate) async fn abandoned(&self) {
         self.abandon.cancelled().await;
     }
-
-    /// Whether the second level was asked for.
-    pub(crate) fn is_abandoned(&self) -> bool {
-        self.abandon.is_cancelled()
-    }
 }

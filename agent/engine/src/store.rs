@@ -240,8 +240,7 @@ impl Store {
         let at = format!("{:.3}", Timestamp::now());
         let record = Record { v: FORMAT_VERSION, seq, at, elapsed_ns: self.elapsed(), event };
         let path = || self.dir.join(LOG);
-        let encoding = |source: serde_json::Error| StoreError::Io { action: "encode an event for", path: path(), source: source.into() };
-        let mut line = serde_json::to_vec(&record).map_err(encoding)?;
+        let mut line = serde_json::to_vec(&record).map_err(|source| self.unwritable(source))?;
         line.push(b'\n');
         if let Err(error) = self.log.write_all(&line).and_then(|()| self.log.sync_data()) {
             // Half a line must not stay; if this fails too, opening the run cuts it off.
@@ -254,6 +253,11 @@ impl Store {
             let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
         }
         Ok(record)
+    }
+
+    /// Something could not be put into the log's form.
+    pub(crate) fn unwritable(&self, source: serde_json::Error) -> StoreError {
+        StoreError::Io { action: "encode an event for", path: self.dir.join(LOG), source: source.into() }
     }
 
     /// Keeps a candidate's text under its hash.
@@ -292,7 +296,7 @@ impl Store {
         read_text(&self.request_path(hash))
     }
 
-    fn request_path(&self, hash: &ContentHash) -> PathBuf {
+    pub(crate) fn request_path(&self, hash: &ContentHash) -> PathBuf {
         self.dir.join("requests").join(format!("{}.json", hash.as_str()))
     }
 

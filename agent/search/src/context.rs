@@ -69,7 +69,7 @@ impl<'a> Context<'a> {
             failures: newest(failures, limits.failures),
             others,
             notes: newest(graph.notes().iter().collect(), limits.notes),
-            best: graph.best(),
+            best: graph.best_node(),
             profile: graph.profile(parent),
         }
     }

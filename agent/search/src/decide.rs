@@ -80,8 +80,7 @@ pub fn decide(graph: &Graph) -> Move {
 
 /// The lower end counts, not the middle: a target is a promise.
 fn target_reached(graph: &Graph, target: Option<f64>) -> Option<StopReason> {
-    let best = graph.verdict(&graph.best()?.candidate)?;
-    let Verdict::Correct(correct) = &best.verdict else { return None };
+    let Verdict::Correct(correct) = &graph.best()?.evaluation.verdict else { return None };
     let speedup = correct.timing.as_ref()?.speedup_low;
     (speedup >= target?).then_some(StopReason::TargetReached { speedup })
 }
@@ -89,7 +88,7 @@ fn target_reached(graph: &Graph, target: Option<f64>) -> Option<StopReason> {
 /// The best correct node. While there is none, the newest wrong one that was not yet worked on, so that its messages are used once; after
 /// that a fresh draft.
 fn greedy_parent(graph: &Graph) -> Option<&Node> {
-    graph.best().or_else(|| {
+    graph.best_node().or_else(|| {
         let untouched = |node: &&Node| !graph.nodes().iter().any(|other| other.parent == Some(node.id));
         graph.nodes().last().filter(|node| graph.standing(node) == Standing::Wrong).filter(untouched)
     })

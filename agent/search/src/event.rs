@@ -157,6 +157,13 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         structured: Option<Value>,
     },
+    /// A tool server is up; every session starts its own.
+    ToolServerStarted {
+        /// Which one.
+        server: String,
+        /// Its name and version, as it gives them.
+        version: String,
+    },
     /// A tool server died or hung and was started again.
     ToolServerRestarted {
         /// Which one.

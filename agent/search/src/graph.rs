@@ -22,8 +22,8 @@ pub struct Graph {
     steps: Vec<StepRecord>,
     notes: Vec<Note>,
     open: Option<OpenStep>,
-    best: Option<NodeId>,
-    /// The number of finished steps when the best node last changed.
+    best: Option<usize>,
+    /// How many steps will be finished once the one that found the best attempt is.
     best_since: u32,
     asks: usize,
     /// Whether the model was probed.
@@ -283,6 +283,11 @@ impl Graph {
             Event::CandidateEvaluated { step, candidate, evaluation } => {
                 self.spend.evaluations += 1;
                 self.spend.evaluating += evaluation.wall_ns;
+                let standing = Standing::of(&evaluation);
+                if standing > self.best().map_or(Standing::Wrong, |best| Standing::of(&best.evaluation)) {
+                    self.best = Some(self.attempts.len());
+                    self.best_since = self.spend.steps + 1;
+                }
                 self.verdicts.insert(candidate.clone(), self.attempts.len());
                 self.attempts.push(Attempt { step, candidate, evaluation: *evaluation });
             }
@@ -290,10 +295,6 @@ impl Graph {
             Event::NodeAdded { node, parent, step, candidate, fitness, status, summary } => {
                 self.open.as_mut()?.node = Some(node);
                 self.nodes.push(Node { id: node, parent, step, candidate, fitness, status, summary });
-                if self.standing(self.nodes.last()?) > self.best().map_or(Standing::Wrong, |best| self.standing(best)) {
-                    self.best = Some(node);
-                    self.best_since = self.spend.steps + 1;
-                }
             }
             Event::StepFinished { node, .. } => {
                 self.open.take()?;
@@ -306,7 +307,7 @@ impl Graph {
                 (self.paused, self.finished) = (None, None);
             }
             Event::RunFinished { outcome, reason } => self.finished = Some((outcome, reason)),
-            Event::ToolServerRestarted { .. } | Event::Unknown => {}
+            Event::ToolServerStarted { .. } | Event::ToolServerRestarted { .. } | Event::Unknown => {}
         }
         Some(())
     }
@@ -321,6 +322,15 @@ impl Graph {
         self.head.as_ref()
     }
 
+    /// The same graph as if a resume had recorded these settings: to look ahead.
+    #[must_use]
+    pub fn with_settings(mut self, settings: Settings) -> Self {
+        if let Some(head) = &mut self.head {
+            head.settings = settings;
+        }
+        self
+    }
+
     /// Every node, in the order of their numbers.
     #[must_use]
     pub fn nodes(&self) -> &[Node] {
@@ -333,13 +343,20 @@ impl Graph {
         self.nodes.iter().find(|node| node.id == id)
     }
 
-    /// The best correct node, the earliest of equals.
+    /// The best correct attempt, the earliest of equals. Unless its step is still open it is a node too.
     #[must_use]
-    pub fn best(&self) -> Option<&Node> {
-        self.best.and_then(|id| self.node(id))
+    pub fn best(&self) -> Option<&Attempt> {
+        self.best.map(|index| &self.attempts[index])
     }
 
-    /// Finished steps since the best node changed, or since the start when there is none.
+    /// The node of the best correct attempt; absent while its step is open.
+    #[must_use]
+    pub fn best_node(&self) -> Option<&Node> {
+        let best = self.best()?;
+        self.nodes.iter().find(|node| node.candidate == best.candidate)
+    }
+
+    /// Finished steps since the best attempt changed, or since the start when there is none.
     #[must_use]
     pub fn steps_without_progress(&self) -> u32 {
         self.spend.steps.saturating_sub(self.best_since)
@@ -431,8 +448,8 @@ impl Graph {
     /// What the run has found so far.
     #[must_use]
     pub fn outcome(&self) -> RunOutcome {
-        let Some(evaluation) = self.best().and_then(|node| self.verdict(&node.candidate)) else { return RunOutcome::NothingCorrect };
-        match &evaluation.verdict {
+        let Some(best) = self.best() else { return RunOutcome::NothingCorrect };
+        match &best.evaluation.verdict {
             Verdict::Correct(correct) if correct.timing.as_ref().is_some_and(|timing| timing.speedup_low > 1.0) => RunOutcome::Improved,
             _ => RunOutcome::NotImproved,
         }

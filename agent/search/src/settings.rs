@@ -83,6 +83,12 @@ impl Budget {
     /// The first limit that has been reached, in the order of the fields.
     #[must_use]
     pub fn spent(&self, spend: &Spend) -> Option<BudgetKind> {
+        self.spent_beside(spend, &[])
+    }
+
+    /// The same, without looking at some of the limits.
+    #[must_use]
+    pub fn spent_beside(&self, spend: &Spend, ignored: &[BudgetKind]) -> Option<BudgetKind> {
         let reached = [
             (self.steps.is_some_and(|limit| spend.steps >= limit), BudgetKind::Steps),
             (self.evaluations.is_some_and(|limit| spend.evaluations >= limit), BudgetKind::Evaluations),
@@ -90,7 +96,7 @@ impl Budget {
             (self.dollars.is_some_and(|limit| spend.dollars >= limit), BudgetKind::Dollars),
             (self.wall.is_some_and(|limit| spend.wall >= limit), BudgetKind::Wall),
         ];
-        reached.into_iter().find_map(|(reached, kind)| reached.then_some(kind))
+        reached.into_iter().find_map(|(reached, kind)| (reached && !ignored.contains(&kind)).then_some(kind))
     }
 
     /// What is left, one phrase per limit, e.g. `3 of 8 steps`; empty when nothing is limited.

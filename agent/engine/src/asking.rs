@@ -1,0 +1,97 @@
+//! Putting a question to the model, while somebody watches and may lose patience.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use kernelwright_model::{Client, ModelError, Piece, Place, Request, TextSink};
+use kernelwright_protocol::{Dollars, Tokens};
+use kernelwright_search::{AskId, Event, Usage};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use crate::error::EngineError;
+use crate::observer::{Activity, Observer};
+use crate::session::{Flow, Halt, Session};
+
+impl Session<'_> {
+    /// Puts the question that was announced last. `false` when the conversation has outgrown the model: the step ends with what it has.
+    pub(crate) async fn ask(&mut self, ask: AskId, request: &Request) -> Flow<bool> {
+        let open = self.open()?;
+        let (step, turn) = (open.id, open.turns.len() as u32);
+        self.observer.activity(&Activity::ModelWaiting { ask, step: Some(step) });
+        let place = Place { ask: ask.0, step: step.0, turn };
+        let (sender, mut activities) = unbounded_channel();
+        let sink = Sink { activities: sender, characters: AtomicUsize::new(0) };
+        let result = {
+            let asking = self.model.ask(request, place, &sink);
+            tokio::pin!(asking);
+            loop {
+                tokio::select! {
+                    biased;
+                    () = self.stop.stopping() => return Err(Halt::Interrupted),
+                    Some(activity) = activities.recv() => self.observer.activity(&activity),
+                    result = &mut asking => break result,
+                }
+            }
+        };
+        match result {
+            Ok(answer) => {
+                let usage = usage(&answer.usage);
+                let cost = self.model.cost(&answer.usage, &answer.model).map(Dollars::new);
+                let answer = serde_json::to_value(&answer).map_err(|error| EngineError::Store(self.store.unwritable(error)))?;
+                self.record(Event::ModelAnswered { ask, answer, usage, cost })?;
+                Ok(true)
+            }
+            // The opening alone does not fit: no later step would fare better.
+            Err(error @ ModelError::ContextTooLong { .. }) if turn <= 1 => Err(error.into()),
+            Err(error @ ModelError::ContextTooLong { .. }) => {
+                self.remark(format!("{error}; the step ends here"));
+                Ok(false)
+            }
+            Err(error) => Err(halt(error)),
+        }
+    }
+}
+
+fn halt(error: ModelError) -> Halt {
+    match error {
+        ModelError::Suspended { waiting } => Halt::Suspended(waiting),
+        error @ (ModelError::Outage { .. } | ModelError::NoCredit { .. }) => Halt::Paused(format!("{error}; {}", error.hint())),
+        other => other.into(),
+    }
+}
+
+/// Asks for one tool call, before anything else is done: what it finds, it finds before any spend.
+pub(crate) async fn probe(model: &Client, observer: &mut dyn Observer) -> Result<Event, ModelError> {
+    observer.activity(&Activity::ModelWaiting { ask: AskId(0), step: None });
+    let used = model.probe().await?;
+    let cost = if used.input + used.output == 0 { Some(Dollars::default()) } else { None };
+    let name = model.describe().get("model").and_then(|name| name.as_str().map(str::to_owned));
+    let cost = cost.or_else(|| model.cost(&used, &name?).map(Dollars::new));
+    Ok(Event::ModelProbed { usage: usage(&used), cost })
+}
+
+fn usage(usage: &kernelwright_model::Usage) -> Usage {
+    Usage { input: Tokens(usage.input), cached: Tokens(usage.cached_input.unwrap_or(0)), output: Tokens(usage.output) }
+}
+
+/// Turns pieces of an answer into activities.
+struct Sink {
+    activities: UnboundedSender<Activity>,
+    characters: AtomicUsize,
+}
+
+impl TextSink for Sink {
+    fn take(&self, piece: Piece<'_>) {
+        let activity = match piece {
+            Piece::Text(text) | Piece::Thinking(text) | Piece::Call(text) => {
+                let more = text.chars().count();
+                Activity::ModelStreaming { characters: self.characters.fetch_add(more, Ordering::Relaxed) + more }
+            }
+            Piece::Retry { delay, reason, .. } => {
+                self.characters.store(0, Ordering::Relaxed);
+                Activity::ModelRetry { reason: reason.to_owned(), wait: delay }
+            }
+        };
+        // The receiver lives as long as the question.
+        let _ = self.activities.send(activity);
+    }
+}

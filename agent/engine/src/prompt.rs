@@ -1,0 +1,294 @@
+//! Puts the operator's prompt together: what the graph knows, in the words of the templates.
+
+use kernelwright_model::{Answer, Finish, Message, Request, ToolChoice};
+use kernelwright_prompts::{
+    BaselineView, FactView, FailureView, FloorView, Form, KernelTimeView, KernelView, LineageView, NudgeContext, OperatorContext,
+    PassageView, ProblemView, ProfileView, SystemContext, TargetView,
+};
+use kernelwright_protocol::{
+    Backend, BaselineReport, Evaluation, Nanoseconds, Passages, Profile, Severity, Target, TargetDescription, Verdict,
+};
+use kernelwright_search::{Context, ContextLimits, Graph, Node, Profiled, Standing};
+use serde_json::{Map, Value, json};
+
+use crate::error::EngineError;
+use crate::floor::floor;
+use crate::render;
+use crate::session::{Flow, Session};
+use crate::toolbox::SEARCH_KNOWLEDGE;
+
+/// How many passages are asked for, and how much of each is told, in characters.
+const PASSAGES: usize = 4;
+const PASSAGE_CHARACTERS: usize = 1_500;
+
+/// How much of a failure's messages is told, in characters.
+const DETAILS_CHARACTERS: usize = 2_000;
+
+/// The most expensive kernels of a profile that are told.
+const PROFILED_KERNELS: usize = 10;
+
+impl Session<'_> {
+    /// The first request of the open step.
+    pub(crate) async fn compose(&mut self) -> Flow<Request> {
+        let parent = self.open()?.parent;
+        if let Some(node) = parent.and_then(|id| self.graph.node(id)).filter(|node| self.graph.standing(node) != Standing::Wrong) {
+            let id = node.id;
+            self.profile(Some(id)).await?;
+        }
+        let passages = self.retrieve().await?;
+        let tools = self.offered();
+        let system = self.system(tools.iter().map(|tool| tool.name.clone()).collect())?;
+        let opening = self.operator(passages)?;
+        Ok(Request {
+            system,
+            messages: vec![Message::User { text: opening }],
+            tools,
+            max_output_tokens: None,
+            temperature: None,
+            tool_choice: ToolChoice::Auto,
+        })
+    }
+
+    fn system(&self, tools: Vec<String>) -> Result<String, EngineError> {
+        let head = self.head()?;
+        let context = SystemContext {
+            backend: match head.target.backend {
+                Backend::Cpu => Form::Cpu,
+                Backend::Cuda => Form::Cuda,
+            },
+            tools,
+            inner_turns: head.settings.inner_turns,
+            tf32: head.settings.evaluation.get("tf32").and_then(Value::as_bool).unwrap_or(false),
+            baselines: head.settings.baselines.iter().map(ToString::to_string).collect(),
+        };
+        Ok(self.prompts.render(&context)?)
+    }
+
+    fn operator(&self, passages: Vec<PassageView>) -> Result<String, EngineError> {
+        let graph = &self.graph;
+        let head = self.head()?;
+        let context = Context::select(graph, self.open()?.parent, ContextLimits::default());
+        let parent = match context.parent {
+            Some(node) => Some(self.kernel_view(node, context.profile)?),
+            None => None,
+        };
+        let budget = head.settings.budget.left(&graph.spend);
+        let report = graph.baseline.as_ref();
+        let operator = OperatorContext {
+            problem: ProblemView {
+                name: self.problem.name.clone(),
+                source: self.problem.source.clone(),
+                inputs: report.map(|report| report.inputs.clone()).unwrap_or_default(),
+                outputs: report.map(|report| report.outputs.clone()).unwrap_or_default(),
+                findings: report.map(|report| report.findings.iter().map(|finding| finding.message.clone()).collect()).unwrap_or_default(),
+            },
+            target: target_view(head.target, graph.target.as_ref()),
+            baselines: report.map(baseline_views).unwrap_or_default(),
+            floor: floor_view(graph),
+            problem_profile: taken(graph.profile(None)),
+            best: context
+                .best
+                .filter(|best| context.parent.is_none_or(|parent| parent.id != best.id))
+                .map(|node| lineage_view(graph, node)),
+            parent,
+            ancestors: context.ancestors.iter().map(|node| lineage_view(graph, node)).collect(),
+            others: context
+                .others
+                .iter()
+                .filter(|node| context.best.is_none_or(|best| best.id != node.id))
+                .map(|node| lineage_view(graph, node))
+                .collect(),
+            failures: context.failures.iter().map(|attempt| failure_view(&attempt.evaluation)).collect(),
+            notes: context.notes.iter().map(|note| note.text.clone()).collect(),
+            passages,
+            budget,
+            turns: head.settings.inner_turns,
+        };
+        Ok(self.prompts.render(&operator)?)
+    }
+
+    fn kernel_view(&self, node: &Node, profile: Option<&Profiled>) -> Result<KernelView, EngineError> {
+        let verdict = self.graph.verdict(&node.candidate);
+        Ok(KernelView {
+            node: node.id.0,
+            source: self.store.candidate(&node.candidate)?,
+            correct: self.graph.standing(node) != Standing::Wrong,
+            result: verdict.map(render::headline).unwrap_or_default(),
+            details: verdict.map(details).unwrap_or_default(),
+            findings: verdict.map(findings).unwrap_or_default(),
+            summary: node.summary.clone(),
+            profile: taken(profile),
+        })
+    }
+
+    /// What to say when an answer calls no tool.
+    pub(crate) fn nudge(&self, answer: &Answer) -> Result<String, EngineError> {
+        let open = self.open()?;
+        let context = NudgeContext {
+            turns_left: self.head()?.settings.inner_turns.saturating_sub(open.turns.len() as u32),
+            written: open.turns.iter().flat_map(|turn| &turn.calls).any(|call| call.tool == crate::own_tools::WRITE_KERNEL),
+            cut_off: answer.finish == Finish::Length,
+            best: self.graph.best_attempt(open.id).map(|attempt| render::headline(&attempt.evaluation)),
+        };
+        Ok(self.prompts.render(&context)?)
+    }
+
+    /// Passages that bear on the problem. Without them the step goes on all the same.
+    async fn retrieve(&mut self) -> Flow<Vec<PassageView>> {
+        let Some(tool) = self.tools.find(SEARCH_KNOWLEDGE) else { return Ok(vec![]) };
+        let schema = tool.schema.clone();
+        let query = self.query()?;
+        let mut wanted = Map::from_iter([("query".to_owned(), json!(query))]);
+        if schema.get("properties").is_some_and(|properties| properties.get("limit").is_some()) {
+            wanted.insert("limit".to_owned(), json!(PASSAGES));
+        }
+        let Ok(arguments) = self.bindings.bind(&schema, wanted, None) else { return Ok(vec![]) };
+        let output = self.call_tool(SEARCH_KNOWLEDGE, arguments).await?;
+        if output.is_error {
+            self.remark(format!("no passages for this step: {}", render::shorten(&output.text, 200)));
+            return Ok(vec![]);
+        }
+        let found: Passages = self.parse(SEARCH_KNOWLEDGE, output)?;
+        let view = |passage: kernelwright_protocol::Passage| PassageView {
+            text: render::shorten(passage.text.trim(), PASSAGE_CHARACTERS),
+            entry: passage.entry,
+            heading: passage.heading,
+        };
+        Ok(found.passages.into_iter().take(PASSAGES).map(view).collect())
+    }
+
+    /// Words for the search: what the problem calls, what its time goes into, where it runs, and what went wrong last.
+    fn query(&self) -> Result<String, EngineError> {
+        let head = self.head()?;
+        let mut words = operations(&self.problem.source);
+        if let Some(Profiled::Taken(profile)) = self.graph.profile(None) {
+            words.extend(profile.kernels.iter().take(3).map(|kernel| kernel.name.clone()));
+        }
+        words.push(match head.target.backend {
+            Backend::Cpu => "cpu c++".to_owned(),
+            Backend::Cuda => "cuda triton".to_owned(),
+        });
+        words.extend(self.graph.target.as_ref().map(|target| target.arch.clone()));
+        if let Some(parent) = self.open()?.parent.and_then(|id| self.graph.node(id)) {
+            let verdict = self.graph.verdict(&parent.candidate).filter(|_| self.graph.standing(parent) == Standing::Wrong);
+            words.extend(verdict.map(render::headline));
+        }
+        Ok(render::shorten(&words.join(" "), 400))
+    }
+}
+
+/// The torch operations a problem's source names, each once: the last part of `torch.x`, `F.x` and `nn.X`.
+fn operations(source: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let tokens = source.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.')).filter(|token| token.contains('.'));
+    for token in tokens {
+        let Some((module, name)) = token.rsplit_once('.') else { continue };
+        let of_torch = module == "F" || module == "nn" || module.starts_with("torch");
+        let plain = matches!(name, "Module" | "Tensor" | "nn" | "rand" | "randn" | "functional" | "float32" | "manual_seed" | "");
+        if of_torch && !plain && !found.iter().any(|known| known == name) {
+            found.push(name.to_owned());
+        }
+    }
+    found
+}
+
+fn target_view(target: Target, description: Option<&TargetDescription>) -> TargetView {
+    let Some(description) = description else {
+        return TargetView { name: target.to_string(), arch: String::new(), facts: vec![], software: vec![] };
+    };
+    let fact = |name: &str, value: String| FactView { name: name.to_owned(), value };
+    let mut facts: Vec<FactView> = Vec::new();
+    facts.extend(description.memory.map(|memory| fact("memory", memory.to_string())));
+    let copy = description.copy_bytes_per_second.map(|rate| format!("{:.1} GB/s, bytes read plus bytes written", rate / 1e9));
+    facts.extend(copy.map(|rate| fact("copy bandwidth, measured", rate)));
+    facts.extend(description.facts.iter().map(|known| fact(&known.name, known.value.clone())));
+    TargetView { name: description.name.clone(), arch: description.arch.clone(), facts, software: description.software.clone() }
+}
+
+fn baseline_views(report: &BaselineReport) -> Vec<BaselineView> {
+    let fastest = report.baselines.iter().filter_map(|baseline| baseline.time_ns).min();
+    let view = |baseline: &kernelwright_protocol::Baseline| BaselineView {
+        name: baseline.kind.to_string(),
+        time: baseline.time_ns.map(|time| time.to_string()),
+        reason: baseline.not_measured.as_ref().map(|why| why.reason.clone()),
+        fastest: baseline.time_ns.is_some() && baseline.time_ns == fastest,
+    };
+    report.baselines.iter().map(view).collect()
+}
+
+fn floor_view(graph: &Graph) -> Option<FloorView> {
+    let report = graph.baseline.as_ref()?;
+    let bandwidth = graph.target.as_ref()?.copy_bytes_per_second?;
+    let floor = floor(report, bandwidth)?;
+    let candidate = graph.best().and_then(|best| match &best.evaluation.verdict {
+        Verdict::Correct(correct) => correct.timing.as_ref().map(|timing| timing.candidate_ns),
+        _ => None,
+    });
+    let best: Option<Nanoseconds> = candidate.or_else(|| report.baselines.iter().filter_map(|baseline| baseline.time_ns).min());
+    Some(FloorView {
+        bytes: floor.bytes.to_string(),
+        bandwidth: format!("{:.1} GB/s", bandwidth / 1e9),
+        time: floor.time.to_string(),
+        ratio: best.map(|best| format!("{:.1}", best.seconds() / floor.time.seconds())),
+    })
+}
+
+fn taken(profile: Option<&Profiled>) -> Option<ProfileView> {
+    match profile? {
+        Profiled::Taken(profile) => Some(profile_view(profile)),
+        Profiled::Failed(_) => None,
+    }
+}
+
+fn profile_view(profile: &Profile) -> ProfileView {
+    let kernel = |kernel: &kernelwright_protocol::KernelTime| KernelTimeView {
+        name: render::shorten(&kernel.name, 120),
+        launches: format!("{:.3}", kernel.launches_per_call).trim_end_matches('0').trim_end_matches('.').to_owned(),
+        time: kernel.time_per_call_ns.to_string(),
+        share: format!("{:.1} %", kernel.share * 100.0),
+    };
+    ProfileView {
+        wall: profile.wall_per_call_ns.to_string(),
+        kernels: profile.kernels.iter().take(PROFILED_KERNELS).map(kernel).collect(),
+        limits: profile.limits.clone(),
+    }
+}
+
+fn lineage_view(graph: &Graph, node: &Node) -> LineageView {
+    let result = graph.verdict(&node.candidate).map(render::headline).unwrap_or_default();
+    LineageView { node: node.id.0, result, summary: node.summary.clone() }
+}
+
+fn failure_view(evaluation: &Evaluation) -> FailureView {
+    FailureView { result: render::headline(evaluation), details: details(evaluation) }
+}
+
+/// What a wrong kernel's verdict says beyond its headline.
+fn details(evaluation: &Evaluation) -> String {
+    let text = match &evaluation.verdict {
+        Verdict::BuildFailed(fault) | Verdict::Faulted(fault) => fault.diagnostics.trim().to_owned(),
+        Verdict::Incorrect { mismatches, .. } => {
+            let lines: Vec<String> = mismatches.iter().map(|m| format!("{}, {}: {}", m.trial, m.output, m.detail)).collect();
+            lines.join("\n")
+        }
+        Verdict::TimedOut { .. } | Verdict::Rejected { .. } | Verdict::Correct(_) => String::new(),
+    };
+    render::shorten(&text, DETAILS_CHARACTERS)
+}
+
+/// Rejections are the verdict itself.
+fn findings(evaluation: &Evaluation) -> Vec<String> {
+    evaluation.findings.iter().filter(|finding| finding.severity != Severity::Rejection).map(|finding| finding.message.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_problems_operations_are_found_once_each() {
+        let source = "import torch\nimport torch.nn as nn\nclass Model(nn.Module):\n  def forward(self, x):\n    y = F.gelu(nn.Linear(3, 4)(x))\n    \
+                      return torch.nn.functional.layer_norm(torch.diag(y), (4,)) + F.gelu(y) + x.sum()\n";
+        assert_eq!(operations(source), ["gelu", "Linear", "layer_norm", "diag"]);
+    }
+}

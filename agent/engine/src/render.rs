@@ -1,0 +1,130 @@
+//! Verdicts, times and facts in the words that the model and the report's readers get: compact, with units, and nothing twice.
+
+use std::fmt::Write as _;
+
+use kernelwright_protocol::{Baseline, Evaluation, Fault, Passage, Profile, Severity, Timing, Verdict};
+
+/// A verdict for the model: the status, and then what helps with the next kernel.
+pub(crate) fn evaluation(evaluation: &Evaluation) -> String {
+    let mut text = format!("candidate {}: {}\n", evaluation.candidate, headline(evaluation));
+    match &evaluation.verdict {
+        Verdict::Correct(correct) => {
+            if let Some(timing) = &correct.timing {
+                for baseline in &timing.baselines {
+                    let _ = writeln!(text, "baseline {}", self::baseline(baseline));
+                }
+                let _ = writeln!(text, "build {}, first call {}", timing.build_ns, timing.first_call_ns);
+            }
+            let _ = writeln!(text, "largest error over the allowed error: {:.3}", correct.error_over_tolerance);
+            skipped(&mut text, &correct.trials.skipped);
+        }
+        Verdict::Incorrect { mismatches, trials } => {
+            for mismatch in mismatches {
+                let over =
+                    mismatch.error_over_tolerance.map(|over| format!(" (error {over:.1} times the allowed one)")).unwrap_or_default();
+                let _ = writeln!(text, "- {}, {}: {}{over}", mismatch.trial, mismatch.output, mismatch.detail);
+            }
+            let _ = writeln!(text, "trials: {}", trials.ran.join("; "));
+            skipped(&mut text, &trials.skipped);
+        }
+        Verdict::BuildFailed(Fault { diagnostics, .. }) | Verdict::Faulted(Fault { diagnostics, .. }) if !diagnostics.is_empty() => {
+            let _ = writeln!(text, "```\n{}\n```", diagnostics.trim_end());
+        }
+        Verdict::BuildFailed(_) | Verdict::Faulted(_) | Verdict::TimedOut { .. } | Verdict::Rejected { .. } => {}
+    }
+    for finding in &evaluation.findings {
+        let _ = writeln!(text, "{}: {} ({})", severity(finding.severity), finding.message, finding.rule);
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn skipped(text: &mut String, labels: &[String]) {
+    if !labels.is_empty() {
+        let _ = writeln!(text, "not tried: {}", labels.join("; "));
+    }
+}
+
+fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+        Severity::Rejection => "rejected because",
+    }
+}
+
+/// A verdict in one line.
+pub(crate) fn headline(evaluation: &Evaluation) -> String {
+    match &evaluation.verdict {
+        Verdict::Correct(correct) => match (&correct.timing, &correct.not_measured) {
+            (Some(timing), _) => format!("correct, {}", speedup(timing)),
+            (None, Some(why)) => format!("correct, not timed: {}", why.reason),
+            (None, None) => "correct, not timed".to_owned(),
+        },
+        Verdict::Incorrect { mismatches, .. } => match mismatches.first() {
+            Some(worst) => format!("incorrect: {} of {}: {}", worst.output, worst.trial, worst.detail),
+            None => "incorrect".to_owned(),
+        },
+        Verdict::BuildFailed(fault) => format!("build_failed in {}: {}", fault.phase, fault.summary),
+        Verdict::Faulted(fault) => format!("faulted in {}: {}", fault.phase, fault.summary),
+        Verdict::TimedOut { phase, limit_ns } => format!("timed_out: {phase} took more than {limit_ns}"),
+        Verdict::Rejected { rule, explanation } => format!("rejected ({rule}): {explanation}"),
+    }
+}
+
+/// `2.10x (95 % interval 2.05 to 2.14) against eager, 1.20 ms`.
+pub(crate) fn speedup(timing: &Timing) -> String {
+    format!(
+        "{:.2}x (95 % interval {:.2} to {:.2}) against {}, {} per call",
+        timing.speedup, timing.speedup_low, timing.speedup_high, timing.baseline, timing.candidate_ns
+    )
+}
+
+/// One baseline: `eager: 2.51 ms (spread 1.2 %)`.
+pub(crate) fn baseline(baseline: &Baseline) -> String {
+    let kind = baseline.kind;
+    match (&baseline.time_ns, &baseline.not_measured) {
+        (Some(time), _) => {
+            let spread = baseline.spread.map(|spread| format!(" (spread {:.1} %)", spread * 100.0)).unwrap_or_default();
+            format!("{kind}: {time}{spread}")
+        }
+        (None, Some(why)) => format!("{kind}: not measured: {}", why.reason),
+        (None, None) => format!("{kind}: not measured"),
+    }
+}
+
+/// Where the time goes: the ten most expensive kernels.
+pub(crate) fn profile(profile: &Profile) -> String {
+    let mut text = format!("{} per call, by the {} profiler over {} calls\n", profile.wall_per_call_ns, profile.profiler, profile.calls);
+    for kernel in profile.kernels.iter().take(10) {
+        let share = kernel.share * 100.0;
+        let _ = writeln!(
+            text,
+            "- {share:.1} % {} {} ({:.3} launches per call)",
+            kernel.time_per_call_ns, kernel.name, kernel.launches_per_call
+        );
+    }
+    for limit in &profile.limits {
+        let _ = writeln!(text, "not known: {limit}");
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// A found passage under its address.
+pub(crate) fn passage(passage: &Passage) -> String {
+    let heading = if passage.heading.is_empty() { String::new() } else { format!(" > {}", passage.heading) };
+    format!("[{}{heading}] ({})\n{}", passage.entry, passage.kind.as_str(), passage.text.trim())
+}
+
+/// Cuts a text in the middle, at character boundaries, and says how much is missing.
+pub(crate) fn shorten(text: &str, limit: usize) -> String {
+    let count = text.chars().count();
+    if count <= limit {
+        return text.to_owned();
+    }
+    let half = limit / 2;
+    let head: String = text.chars().take(half).collect();
+    let tail: String = text.chars().skip(count - half).collect();
+    format!("{head}\n[... {} characters left out ...]\n{tail}", count - 2 * half)
+}

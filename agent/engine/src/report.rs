@@ -1,0 +1,255 @@
+//! The report of a run, for people: a fold over its events and nothing else, so that it can be made again at any time.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use kernelwright_protocol::{Correct, Evaluation, Severity, Timing, Verdict};
+use kernelwright_search::{Attempt, Graph, GraphError, Node, Phase, RunOutcome, Standing};
+
+use crate::error::EngineError;
+use crate::render;
+use crate::store::Store;
+
+/// A run as its folder tells it.
+#[derive(Debug)]
+pub struct Run {
+    /// The folder.
+    pub dir: PathBuf,
+    /// What its events add up to.
+    pub graph: Graph,
+}
+
+impl Run {
+    /// Reads a run. It may be at work meanwhile; what is read is what has happened so far.
+    pub fn load(dir: &Path) -> Result<Self, EngineError> {
+        let records = Store::read(dir)?;
+        let graph = Graph::fold(&records).map_err(|source: GraphError| EngineError::Log { dir: dir.to_path_buf(), source })?;
+        Ok(Self { dir: dir.to_path_buf(), graph })
+    }
+}
+
+/// The report as Markdown.
+#[must_use]
+pub fn render(run: &Run) -> String {
+    render_graph(&run.dir, &run.graph)
+}
+
+pub(crate) fn render_graph(dir: &Path, graph: &Graph) -> String {
+    let mut text = String::new();
+    title(&mut text, graph);
+    if let Some(best) = graph.best() {
+        how_sure(&mut text, &best.evaluation);
+        why(&mut text, graph);
+    }
+    numbers(&mut text, graph);
+    lineage(&mut text, graph);
+    steps(&mut text, graph);
+    notes(&mut text, graph);
+    spend(&mut text, graph);
+    usage(&mut text, dir, graph);
+    text
+}
+
+// Writing into a `String` does not fail; the results of `write!` below are dropped for that reason.
+
+fn title(text: &mut String, graph: &Graph) {
+    let Some(head) = graph.head() else { return };
+    let name = &head.problem.name;
+    let _ = writeln!(text, "# {name} on {}\n", head.target);
+    let found = match (graph.outcome(), graph.best().map(|best| &best.evaluation)) {
+        (RunOutcome::Improved, Some(best)) => format!("A verified faster kernel was found: {}.", render::headline(best)),
+        (_, Some(best)) => format!("A correct kernel was found, but not one that is faster for sure: {}.", render::headline(best)),
+        (_, None) => "No correct kernel was found.".to_owned(),
+    };
+    let _ = writeln!(text, "**{found}**\n");
+    let state = match (&graph.finished, &graph.paused) {
+        (Some((_, reason)), _) => format!("The run is finished: {reason}."),
+        (None, Some(reason)) => format!("The run waits: {reason}."),
+        (None, None) => "The run is at work, or was killed at work.".to_owned(),
+    };
+    let _ = writeln!(text, "{state} It began {}.\n", head.started);
+}
+
+fn how_sure(text: &mut String, evaluation: &Evaluation) {
+    let Verdict::Correct(correct) = &evaluation.verdict else { return };
+    let Correct { trials, error_over_tolerance, timing, .. } = correct.as_ref();
+    let _ = writeln!(text, "## How sure\n");
+    let _ = writeln!(text, "- Correct in {} trials: {}.", trials.ran.len(), trials.ran.join("; "));
+    if trials.timed_calls_verified > 0 {
+        let _ = writeln!(text, "- The outputs of {} timed calls were verified as well.", trials.timed_calls_verified);
+    }
+    if !trials.skipped.is_empty() {
+        let _ = writeln!(text, "- Not tried: {}.", trials.skipped.join("; "));
+    }
+    let _ = writeln!(text, "- The largest error is {error_over_tolerance:.3} of the allowed one.");
+    if let Some(Timing { speedup_low, speedup_high, pairs, calls_per_batch, candidate_spread, .. }) = timing {
+        let _ = writeln!(
+            text,
+            "- The speedup is the median over {pairs} interleaved pairs of batches of {calls_per_batch} calls; its 95 % interval is {speedup_low:.2} \
+             to {speedup_high:.2}, the kernel's own spread {:.1} %.",
+            candidate_spread * 100.0
+        );
+    }
+    let _ = writeln!(text, "- Isolation of the candidate: {}.", list(&evaluation.sandbox.active, "none"));
+    if !evaluation.sandbox.missing.is_empty() {
+        let _ = writeln!(text, "- Isolation that could not be had: {}.", evaluation.sandbox.missing.join("; "));
+    }
+    for finding in &evaluation.findings {
+        let severity = match finding.severity {
+            Severity::Note => "Note",
+            Severity::Warning | Severity::Rejection => "Warning",
+        };
+        let _ = writeln!(text, "- {severity} ({}): {}", finding.rule, finding.message);
+    }
+    text.push('\n');
+}
+
+fn why(text: &mut String, graph: &Graph) {
+    let Some(node) = graph.best_node().filter(|node| !node.summary.is_empty()) else { return };
+    let _ = writeln!(text, "## Why it is faster\n\nIn the words of the model, which are not verified:\n");
+    for line in node.summary.lines() {
+        let _ = writeln!(text, "> {line}");
+    }
+    text.push('\n');
+}
+
+fn numbers(text: &mut String, graph: &Graph) {
+    let Some(report) = &graph.baseline else { return };
+    let _ = writeln!(text, "## Numbers\n\n| | time per call | against it |\n|---|---:|---:|");
+    let timing = graph.best().and_then(|best| timing(&best.evaluation));
+    // Measured beside the candidate is fairer than measured at the start of the run.
+    let baselines = timing.map_or(&report.baselines, |timing| &timing.baselines);
+    for baseline in baselines {
+        let time = baseline.time_ns.map_or_else(|| "not measured".to_owned(), |time| time.to_string());
+        let against = match (timing, baseline.time_ns) {
+            (Some(timing), Some(_)) if baseline.kind == timing.baseline => format!("{:.2}x", timing.speedup),
+            (Some(timing), Some(time)) if timing.candidate_ns.0 > 0 => format!("{:.2}x", time.seconds() / timing.candidate_ns.seconds()),
+            _ => String::new(),
+        };
+        let _ = writeln!(text, "| {} | {time} | {against} |", baseline.kind);
+    }
+    if let Some(timing) = timing {
+        let _ = writeln!(text, "| best kernel | {} | |", timing.candidate_ns);
+    }
+    text.push('\n');
+    if let Some(timing) = timing {
+        let _ =
+            writeln!(text, "Set-up of the kernel, not in these times: build {}, first call {}.\n", timing.build_ns, timing.first_call_ns);
+    }
+    for baseline in baselines {
+        if let Some(why) = &baseline.not_measured {
+            let _ = writeln!(text, "{} was not measured: {}.\n", baseline.kind, why.reason);
+        }
+    }
+    let _ = writeln!(text, "Inputs: {}. Outputs: {}.\n", list(&report.inputs, "none"), list(&report.outputs, "none"));
+    for finding in &report.findings {
+        let _ = writeln!(text, "About the problem ({}): {}\n", finding.rule, finding.message);
+    }
+}
+
+fn lineage(text: &mut String, graph: &Graph) {
+    let Some(best) = graph.best_node() else { return };
+    let line = graph.lineage(best.id);
+    if line.len() > 1 {
+        let _ = writeln!(text, "## How it came about\n");
+        for node in line {
+            let _ = writeln!(text, "{}. kernel {} ({}): {}", node.id, node.id, result(graph, node), one_line(&node.summary));
+        }
+        text.push('\n');
+    }
+}
+
+fn steps(text: &mut String, graph: &Graph) {
+    if graph.steps().is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "## Steps\n\n| step | from | answers | evaluated | kernel | result |\n|---:|---|---:|---:|---:|---|");
+    for step in graph.steps() {
+        let from = match (step.phase, step.parent) {
+            (Phase::Expand, Some(parent)) => format!("kernel {parent}"),
+            (Phase::Draft | Phase::Expand, _) => "the problem".to_owned(),
+        };
+        let evaluated = graph.attempts().iter().filter(|attempt| attempt.step == step.id).count();
+        let node = step.node.and_then(|id| graph.node(id));
+        let (kernel, result) = match node {
+            Some(node) => (node.id.to_string(), result(graph, node)),
+            None if graph.open_step().is_some_and(|open| open.id == step.id) => (String::new(), "not over".to_owned()),
+            None => (String::new(), "nothing was evaluated".to_owned()),
+        };
+        let _ = writeln!(text, "| {} | {from} | {} | {evaluated} | {kernel} | {result} |", step.id, step.turns);
+    }
+    text.push('\n');
+    let wrong: Vec<&Attempt> = graph.attempts().iter().filter(|a| Standing::of(&a.evaluation) == Standing::Wrong).collect();
+    if !wrong.is_empty() {
+        let _ = writeln!(text, "{} of {} evaluated kernels were not correct:\n", wrong.len(), graph.attempts().len());
+        for attempt in wrong {
+            let headline = render::shorten(&one_line(&render::headline(&attempt.evaluation)), 200);
+            let _ = writeln!(text, "- step {}, candidate {}: {headline}", attempt.step, attempt.candidate);
+        }
+        text.push('\n');
+    }
+}
+
+fn notes(text: &mut String, graph: &Graph) {
+    if graph.notes().is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "## What the model noted\n");
+    for note in graph.notes() {
+        let _ = writeln!(text, "- step {}: {}", note.step, one_line(&note.text));
+    }
+    text.push('\n');
+}
+
+fn spend(text: &mut String, graph: &Graph) {
+    let spend = &graph.spend;
+    let money = match spend.unpriced {
+        0 => spend.dollars.to_string(),
+        unpriced if unpriced == spend.answers => "unknown, because the model's price is not known".to_owned(),
+        unpriced => format!("at least {}; the price of {unpriced} answers is not known", spend.dollars),
+    };
+    let _ = writeln!(text, "## Spent\n");
+    let _ = writeln!(text, "- steps: {}, evaluations: {}, model answers: {}", spend.steps, spend.evaluations, spend.answers);
+    let _ = writeln!(text, "- tokens: {} in ({} of them cached), {} out", spend.usage.input.0, spend.usage.cached.0, spend.usage.output.0);
+    let _ = writeln!(text, "- money: {money}");
+    let _ = writeln!(text, "- time: {} active, {} of it evaluating\n", spend.wall, spend.evaluating);
+}
+
+fn usage(text: &mut String, dir: &Path, graph: &Graph) {
+    let Some(head) = graph.head() else { return };
+    let _ = writeln!(text, "## What to do with it\n");
+    if graph.best().is_some() {
+        let _ =
+            writeln!(text, "`best.py` in this folder defines `ModelNew`; use it in place of the problem's `Model`. To verify it again:\n");
+        let _ = writeln!(text, "```\nkernelwright evaluate problem.py best.py --target {}\n```\n", head.target);
+    }
+    let name = dir.file_name().unwrap_or_default().to_string_lossy();
+    let _ = writeln!(text, "To go on with the run, with a larger budget if it is finished:\n\n```\nkernelwright resume {name}\n```");
+    if !head.versions.is_empty() || graph.target.is_some() {
+        let mut made: Vec<String> = head.versions.iter().map(|(name, version)| format!("{name} {version}")).collect();
+        made.extend(graph.target.iter().flat_map(|target| target.software.iter().cloned()));
+        let on = graph.target.as_ref().map(|target| format!(" on {} ({})", target.name, target.arch)).unwrap_or_default();
+        let _ = writeln!(text, "\nMade with {}{on}. Problem {}.", made.join(", "), head.problem.id.as_str());
+    }
+}
+
+fn result(graph: &Graph, node: &Node) -> String {
+    let headline = graph.verdict(&node.candidate).map(render::headline).unwrap_or_default();
+    render::shorten(&one_line(&headline), 160)
+}
+
+fn timing(evaluation: &Evaluation) -> Option<&Timing> {
+    match &evaluation.verdict {
+        Verdict::Correct(correct) => correct.timing.as_ref(),
+        _ => None,
+    }
+}
+
+/// One line, and no bar that would end a table's cell.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+}
+
+fn list(items: &[String], none: &str) -> String {
+    if items.is_empty() { none.to_owned() } else { items.join(", ") }
+}

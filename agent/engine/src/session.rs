@@ -1,0 +1,271 @@
+//! One session of a run: everything from opening its folder to the outcome.
+//!
+//! The session holds no state that the events do not also hold, apart from connections: whatever it does next, it reads off the graph. That
+//! is why a killed session and a finished one are continued by the same code.
+
+use std::path::PathBuf;
+
+use kernelwright_model::Client;
+use kernelwright_prompts::Prompts;
+use kernelwright_protocol::{BaselineReport, Profile, TargetDescription};
+use kernelwright_search::{Event, Graph, Move, NodeId, RunHead, StopReason, decide};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::bindings::{Bindings, Draft};
+use crate::error::{EngineError, ServerFailure, ToolServerError};
+use crate::mcp::ToolOutput;
+use crate::observer::{Activity, Observer};
+use crate::outcome::{Best, End, Outcome};
+use crate::report;
+use crate::stop::StopToken;
+use crate::store::{Store, StoreError, write_whole};
+use crate::toolbox::{CallEnd, DESCRIBE_TARGET, MEASURE_BASELINE, PROFILE_KERNEL, Toolbox};
+
+/// A run at work.
+pub(crate) struct Session<'a> {
+    pub(crate) store: Store,
+    pub(crate) graph: Graph,
+    pub(crate) model: Client,
+    pub(crate) tools: Toolbox,
+    pub(crate) bindings: Bindings,
+    pub(crate) prompts: Prompts,
+    pub(crate) observer: &'a mut dyn Observer,
+    pub(crate) stop: StopToken,
+    pub(crate) problem: Problem,
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// The problem as the session needs it.
+pub(crate) struct Problem {
+    pub(crate) name: String,
+    /// The user's file for messages; the run works on its own copy.
+    pub(crate) path: PathBuf,
+    pub(crate) source: String,
+}
+
+/// Why a session ends before its run does.
+pub(crate) enum Halt {
+    /// Something is wrong.
+    Failed(EngineError),
+    /// The model is out of reach.
+    Paused(String),
+    /// The answers come as files.
+    Suspended(Vec<PathBuf>),
+    /// Somebody stopped it.
+    Interrupted,
+}
+
+impl<E: Into<EngineError>> From<E> for Halt {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// The result of everything that a stop, an outage or an error can cut short.
+pub(crate) type Flow<T> = Result<T, Halt>;
+
+impl Session<'_> {
+    /// Writes an event, takes it into the graph and shows it, in this order.
+    pub(crate) fn record(&mut self, event: Event) -> Result<(), EngineError> {
+        let record = self.store.append(event)?;
+        self.graph.apply(&record).map_err(|source| EngineError::Log { dir: self.store.dir().to_path_buf(), source })?;
+        self.observer.event(&record);
+        Ok(())
+    }
+
+    /// What the run was told to do.
+    pub(crate) fn head(&self) -> Result<&RunHead, EngineError> {
+        // The store opens no run without events, and the graph accepts none that does not start with this one.
+        self.graph.head().ok_or_else(|| StoreError::NoRun { dir: self.store.dir().to_path_buf() }.into())
+    }
+
+    /// Works until the run, or this session of it, is over; then ends the servers and writes the report.
+    pub(crate) async fn work(mut self) -> Result<Outcome, EngineError> {
+        let result = self.drive().await;
+        let end = match result {
+            Ok(reason) => Ok(End::Finished(reason)),
+            Err(Halt::Interrupted) => Ok(End::Interrupted),
+            Err(Halt::Paused(reason)) => Ok(End::Paused { reason }),
+            Err(Halt::Suspended(waiting)) => Ok(End::Suspended { waiting }),
+            Err(Halt::Failed(error)) => Err(error),
+        };
+        let pause = match &end {
+            Ok(End::Finished(_)) => None,
+            Ok(End::Interrupted) => Some("stopped by the user".to_owned()),
+            Ok(End::Paused { reason }) => Some(reason.clone()),
+            Ok(End::Suspended { waiting }) => Some(format!("waiting for {} answer files", waiting.len())),
+            Err(error) => Some(error.to_string()),
+        };
+        let saved = pause.map_or(Ok(()), |reason| self.record(Event::RunPaused { reason })).and_then(|()| self.keep_results());
+        self.tools.close().await;
+        let end = end?;
+        saved?;
+        outcome(&self.store, &self.graph, end)
+    }
+
+    async fn drive(&mut self) -> Flow<StopReason> {
+        self.keep_results()?;
+        self.prepare().await?;
+        loop {
+            if self.stop.is_stopping() {
+                return Err(Halt::Interrupted);
+            }
+            if self.graph.open_step().is_some() {
+                self.work_step().await?;
+                continue;
+            }
+            match decide(&self.graph) {
+                Move::Step { step, parent, phase } => self.record(Event::StepStarted { step, parent, phase })?,
+                Move::Stop(reason) => {
+                    self.record(Event::RunFinished { outcome: self.graph.outcome(), reason: reason.clone() })?;
+                    return Ok(reason);
+                }
+            }
+        }
+    }
+
+    /// Finds out what the first step has to know.
+    async fn prepare(&mut self) -> Flow<()> {
+        if self.graph.target.is_none() {
+            let description: TargetDescription = self.call_for(DESCRIBE_TARGET).await?;
+            self.record(Event::TargetDescribed { description: Box::new(description) })?;
+        }
+        if self.graph.baseline.is_none() {
+            let report: BaselineReport = self.call_for(MEASURE_BASELINE).await?;
+            self.record(Event::BaselineMeasured { report: Box::new(report) })?;
+        }
+        self.profile(None).await
+    }
+
+    /// Profiles a node, or the problem, once. That it cannot be had is recorded and no error.
+    pub(crate) async fn profile(&mut self, node: Option<NodeId>) -> Flow<()> {
+        let Some(tool) = self.tools.find(PROFILE_KERNEL).filter(|_| self.graph.profile(node).is_none()) else { return Ok(()) };
+        let draft = match node.and_then(|node| self.graph.node(node)) {
+            Some(node) => Some(self.draft_of(&node.candidate.clone())?),
+            None => None,
+        };
+        let Ok(arguments) = self.bindings.bind(&tool.schema, Map::new(), draft.as_ref()) else {
+            return Ok(self.record(Event::ProfileFailed { node, reason: "the tool profiles candidates only".to_owned() })?);
+        };
+        let output = self.call_tool(PROFILE_KERNEL, arguments).await?;
+        let event = match profile_of(output) {
+            Ok(profile) => Event::ProfileTaken { node, profile },
+            Err(reason) => Event::ProfileFailed { node, reason },
+        };
+        Ok(self.record(event)?)
+    }
+
+    /// A recorded candidate as something to hand to tools.
+    pub(crate) fn draft_of(&self, id: &kernelwright_protocol::CandidateId) -> Result<Draft, EngineError> {
+        Ok(Draft { id: id.clone(), path: self.store.candidate_path(id), source: self.store.candidate(id)? })
+    }
+
+    /// Calls a tool that the run cannot do without and reads its result.
+    async fn call_for<T: DeserializeOwned>(&mut self, tool: &'static str) -> Flow<T> {
+        let schema = self.tools.find(tool).map(|tool| tool.schema.clone()).unwrap_or_default();
+        let server = self.tools.server_of(tool);
+        let refused = |reason, fix| EngineError::ToolRefused { server, tool: tool.to_owned(), reason, fix };
+        let Ok(arguments) = self.bindings.bind(&schema, Map::new(), None) else {
+            return Err(refused("it asks for a candidate".to_owned(), None).into());
+        };
+        let output = self.call_tool(tool, arguments).await?;
+        if output.is_error {
+            let (reason, fix) = (said(&output, "reason").unwrap_or(&output.text).to_owned(), said(&output, "fix").map(str::to_owned));
+            let of_problem = said(&output, "code").is_some_and(|code| code.starts_with("problem"));
+            let path = self.problem.path.clone();
+            return Err(if of_problem { EngineError::Problem { path, reason, fix } } else { refused(reason, fix) }.into());
+        }
+        Ok(self.parse(tool, output)?)
+    }
+
+    /// Reads a tool's structured result.
+    pub(crate) fn parse<T: DeserializeOwned>(&self, tool: &str, output: ToolOutput) -> Result<T, EngineError> {
+        parse_output(output).map_err(|reason| self.not_understood(tool, reason))
+    }
+
+    /// A tool's result has not the agreed form.
+    pub(crate) fn not_understood(&self, tool: &str, reason: String) -> EngineError {
+        let server = self.tools.server_of(tool);
+        let log = self.store.server_log(&server);
+        ToolServerError { server, what: ServerFailure::NotUnderstood { tool: tool.to_owned(), reason }, log }.into()
+    }
+
+    /// Calls a tool and records a restart of its server. What the server refuses comes back as an error output.
+    pub(crate) async fn call_tool(&mut self, tool: &str, arguments: Map<String, Value>) -> Flow<ToolOutput> {
+        let mut restarts = Vec::new();
+        let result = self.tools.call(tool, arguments, self.observer, &self.stop, &mut restarts).await;
+        for restart in restarts {
+            self.record(Event::ToolServerRestarted { server: restart.server, reason: restart.reason })?;
+        }
+        match result {
+            Ok(output) => Ok(output),
+            Err(CallEnd::Refused(reason)) => Ok(ToolOutput { text: reason, structured: None, is_error: true }),
+            Err(CallEnd::Unknown) => Ok(ToolOutput { text: format!("there is no tool `{tool}`"), structured: None, is_error: true }),
+            Err(CallEnd::Failed(error)) => Err(error.into()),
+            Err(CallEnd::Abandoned) => Err(Halt::Interrupted),
+        }
+    }
+
+    /// Something worth a line.
+    pub(crate) fn remark(&mut self, text: impl Into<String>) {
+        self.observer.activity(&Activity::Remark { text: text.into() });
+    }
+
+    /// Brings `best.py`, the user's copy of it and the report up to what the events say.
+    pub(crate) fn keep_results(&mut self) -> Result<(), EngineError> {
+        keep_results(&self.store, &self.graph, self.output.as_deref())
+    }
+}
+
+/// See [`Session::keep_results`]; also for a finished run that needs no session.
+pub(crate) fn keep_results(store: &Store, graph: &Graph, output: Option<&std::path::Path>) -> Result<(), EngineError> {
+    if let Some(best) = graph.best() {
+        let source = store.candidate(&best.candidate)?;
+        store.keep_best(&source)?;
+        if let Some(output) = output {
+            write_whole(output, &source)?;
+        }
+    }
+    store.keep_report(&report::render_graph(store.dir(), graph))?;
+    Ok(())
+}
+
+/// What a session returns.
+pub(crate) fn outcome(store: &Store, graph: &Graph, end: End) -> Result<Outcome, EngineError> {
+    let best = graph.best().map(|attempt| {
+        let node = graph.best_node();
+        Best {
+            node: node.map(|node| node.id),
+            candidate: attempt.candidate.clone(),
+            evaluation: attempt.evaluation.clone(),
+            path: store.best_path(),
+            summary: node.map(|node| node.summary.clone()).unwrap_or_default(),
+        }
+    });
+    Ok(Outcome {
+        run: store.run_id(),
+        dir: store.dir().to_path_buf(),
+        end,
+        found: graph.outcome(),
+        best,
+        baseline: graph.baseline.clone(),
+        spend: graph.spend.clone(),
+    })
+}
+
+fn profile_of(output: ToolOutput) -> Result<Box<Profile>, String> {
+    if output.is_error { Err(output.text) } else { parse_output(output) }
+}
+
+fn parse_output<T: DeserializeOwned>(output: ToolOutput) -> Result<T, String> {
+    match output.structured {
+        Some(value) => serde_json::from_value(value).map_err(|error| error.to_string()),
+        None => serde_json::from_str(&output.text).map_err(|error| format!("no structured content, and its text is not it: {error}")),
+    }
+}
+
+/// A part of a tool's failure, where its server gives it in parts.
+fn said<'a>(output: &'a ToolOutput, part: &str) -> Option<&'a str> {
+    output.structured.as_ref()?.get("error")?.get(part)?.as_str()
+}

@@ -1,0 +1,194 @@
+//! All tool servers of a run as one set of tools.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::error::{ServerFailure, ToolServerError};
+use crate::mcp::{CallFailure, Connection, Progress, Tool, ToolOutput, connect};
+use crate::observer::{Activity, Observer};
+use crate::request::ServerSpec;
+use crate::stop::StopToken;
+use crate::store::Store;
+
+/// The tools that the engine calls itself and the model is not offered.
+pub(crate) const MEASURE_BASELINE: &str = "measure_baseline";
+pub(crate) const DESCRIBE_TARGET: &str = "describe_target";
+/// The tool that gives verdicts.
+pub(crate) const EVALUATE_KERNEL: &str = "evaluate_kernel";
+/// The tool that says where time goes. A run goes on without it.
+pub(crate) const PROFILE_KERNEL: &str = "profile_kernel";
+/// The tool that finds passages. A run goes on without it.
+pub(crate) const SEARCH_KNOWLEDGE: &str = "search_knowledge";
+
+/// Every server, up and running.
+pub(crate) struct Toolbox {
+    servers: Vec<Server>,
+    progress: UnboundedReceiver<Progress>,
+    relay: UnboundedSender<Progress>,
+}
+
+struct Server {
+    spec: ServerSpec,
+    log: std::path::PathBuf,
+    connection: Connection,
+}
+
+/// Why a call has no output.
+#[derive(Debug)]
+pub(crate) enum CallEnd {
+    /// No server lists a tool of that name.
+    Unknown,
+    /// The server is well and refuses the request.
+    Refused(String),
+    /// The server died or hung, and again after it was started anew.
+    Failed(ToolServerError),
+    /// The user gave the call up.
+    Abandoned,
+}
+
+/// A server that was started anew during a call.
+#[derive(Debug)]
+pub(crate) struct Restart {
+    pub(crate) server: String,
+    pub(crate) reason: String,
+}
+
+impl Toolbox {
+    /// Starts every server, all at once.
+    pub(crate) async fn start(specs: &[ServerSpec], store: &Store, observer: &mut dyn Observer) -> Result<Self, ToolServerError> {
+        let (relay, progress) = unbounded_channel();
+        let mut starting = Vec::new();
+        for spec in specs {
+            observer.activity(&Activity::ServerStarting { server: spec.name.clone() });
+            let (spec, log, relay) = (spec.clone(), store.server_log(&spec.name), relay.clone());
+            starting.push(tokio::spawn(async move {
+                let connection = connect(&spec, &log, relay).await;
+                (spec, log, connection)
+            }));
+        }
+        let mut toolbox = Self { servers: Vec::new(), progress, relay };
+        let mut failure = None;
+        for task in starting {
+            // A panic in the library is the only way to lose the task.
+            let Ok((spec, log, connection)) = task.await else { continue };
+            match connection {
+                Ok(connection) => toolbox.servers.push(Server { spec, log, connection }),
+                Err(what) => failure = Some(ToolServerError { server: spec.name, what, log }),
+            }
+        }
+        let Some(failure) = failure.or_else(|| toolbox.missing(store)) else { return Ok(toolbox) };
+        toolbox.close().await;
+        Err(failure)
+    }
+
+    /// The run cannot do without these three.
+    fn missing(&self, store: &Store) -> Option<ToolServerError> {
+        let missing = [EVALUATE_KERNEL, MEASURE_BASELINE, DESCRIBE_TARGET].into_iter().find(|tool| self.find(tool).is_none())?;
+        let names: Vec<&str> = self.servers.iter().map(|server| server.spec.name.as_str()).collect();
+        let what = ServerFailure::NoTool { tool: missing.to_owned() };
+        Some(ToolServerError { server: names.join("`, `"), what, log: store.dir().join("logs") })
+    }
+
+    /// Each server's name and version.
+    pub(crate) fn versions(&self) -> BTreeMap<String, String> {
+        self.servers.iter().map(|server| (server.spec.name.clone(), server.connection.version.clone())).collect()
+    }
+
+    /// Every tool, in the order of the servers.
+    pub(crate) fn tools(&self) -> impl Iterator<Item = &Tool> {
+        self.servers.iter().flat_map(|server| &server.connection.tools)
+    }
+
+    /// The tool of that name; the first server's, where several list it.
+    pub(crate) fn find(&self, name: &str) -> Option<&Tool> {
+        self.tools().find(|tool| tool.name == name)
+    }
+
+    /// The name of the server that lists the tool.
+    pub(crate) fn server_of(&self, tool: &str) -> String {
+        self.index_of(tool).map(|index| self.servers[index].spec.name.clone()).unwrap_or_default()
+    }
+
+    fn index_of(&self, tool: &str) -> Option<usize> {
+        self.servers.iter().position(|server| server.connection.tools.iter().any(|listed| listed.name == tool))
+    }
+
+    /// Calls a tool. A server that dies or hangs is started anew, once, and asked again; `restarts` learns of it.
+    pub(crate) async fn call(
+        &mut self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        observer: &mut dyn Observer,
+        stop: &StopToken,
+        restarts: &mut Vec<Restart>,
+    ) -> Result<ToolOutput, CallEnd> {
+        let index = self.index_of(tool).ok_or(CallEnd::Unknown)?;
+        loop {
+            let failure = match self.call_once(index, tool, arguments.clone(), observer, stop).await {
+                Ok(output) => return Ok(output),
+                Err(None) => return Err(CallEnd::Abandoned),
+                Err(Some(CallFailure::Refused(reason))) => return Err(CallEnd::Refused(reason)),
+                Err(Some(failure)) => failure,
+            };
+            let server = &mut self.servers[index];
+            server.connection.kill();
+            let what = describe(failure, tool);
+            let failed = |what| CallEnd::Failed(ToolServerError { server: server.spec.name.clone(), what, log: server.log.clone() });
+            if restarts.iter().any(|restart| restart.server == server.spec.name) {
+                return Err(failed(what));
+            }
+            let reason = what.to_string().replace(", and again after a restart", "");
+            observer.activity(&Activity::ServerStarting { server: server.spec.name.clone() });
+            restarts.push(Restart { server: server.spec.name.clone(), reason });
+            server.connection = connect(&server.spec, &server.log, self.relay.clone()).await.map_err(failed)?;
+        }
+    }
+
+    /// `Err(None)` when the user gave it up.
+    async fn call_once(
+        &mut self,
+        index: usize,
+        tool: &str,
+        arguments: Map<String, Value>,
+        observer: &mut dyn Observer,
+        stop: &StopToken,
+    ) -> Result<ToolOutput, Option<CallFailure>> {
+        // What an earlier call left behind is not about this one.
+        while self.progress.try_recv().is_ok() {}
+        let Server { spec, connection, .. } = &self.servers[index];
+        let call = connection.call(tool, arguments, spec.idle_timeout, spec.total_timeout);
+        tokio::pin!(call);
+        loop {
+            tokio::select! {
+                result = &mut call => return result.map_err(Some),
+                Some(Progress { server, message }) = self.progress.recv() => {
+                    observer.activity(&Activity::ToolProgress { server, tool: tool.to_owned(), message });
+                }
+                () = stop.abandoned() => {
+                    connection.kill();
+                    return Err(None);
+                }
+            }
+        }
+    }
+
+    /// Ends every server, all at once.
+    pub(crate) async fn close(self) {
+        let closing: Vec<_> = self.servers.into_iter().map(|server| tokio::spawn(server.connection.close())).collect();
+        for task in closing {
+            let _ = task.await;
+        }
+    }
+}
+
+fn describe(failure: CallFailure, tool: &str) -> ServerFailure {
+    let tool = tool.to_owned();
+    match failure {
+        CallFailure::Died => ServerFailure::Died { tool },
+        CallFailure::Silent(limit) => ServerFailure::Silent { tool, seconds: limit.as_secs() },
+        CallFailure::TooLong(limit) => ServerFailure::TooLong { tool, seconds: limit.as_secs() },
+        CallFailure::Refused(reason) | CallFailure::NotUnderstood(reason) => ServerFailure::NotUnderstood { tool, reason },
+    }
+}
