@@ -1,6 +1,6 @@
 //! What a profile worker says, made safe to pass on: a candidate in the same process may have written all of it.
 
-use kernelwright_protocol::{CandidateId, KernelTime, Nanoseconds, Profile, Sandbox, Target, TargetDescription, TargetFact};
+use kernelwright_protocol::{CandidateId, KernelTime, Nanoseconds, Profile, Target, TargetDescription, TargetFact};
 use serde::Deserialize;
 
 /// Names of C++ template instances reach thousands of characters; what tells them apart stands in front.
@@ -22,16 +22,13 @@ pub(crate) struct ProfileClaim {
 
 impl ProfileClaim {
     /// The profile, bounded in size, with what has to be known about where it was taken.
-    pub(crate) fn into_profile(self, candidate: Option<CandidateId>, target: Target, sandbox: &Sandbox) -> Profile {
+    pub(crate) fn into_profile(self, candidate: Option<CandidateId>, target: Target) -> Profile {
         let mut limits = Vec::new();
         if candidate.is_some() {
             limits.push(
                 "Taken inside the candidate's own process: advice, which a candidate could falsify; the verdict comes from evaluation."
                     .to_owned(),
             );
-            if !sandbox.missing.is_empty() {
-                limits.push(format!("The candidate's sandbox lacked: {}.", sandbox.missing.join("; ")));
-            }
         }
         limits.extend(self.limits.into_iter().take(SENTENCE_LIMIT).map(|sentence| cut(sentence, 2 * NAME_LIMIT)));
         let bounded = |kernel: KernelTime| KernelTime {
@@ -94,20 +91,18 @@ mod tests {
 
     #[test]
     fn a_candidates_profile_says_where_it_was_taken() {
-        let sandbox = Sandbox { active: vec![], missing: vec!["landlock: too old a kernel".to_owned()] };
-        let profile = claim(1, "kernel").into_profile(Some(ContentHash::of("x")), Target::CPU, &sandbox);
+        let profile = claim(1, "kernel").into_profile(Some(ContentHash::of("x")), Target::CPU);
         insta::assert_snapshot!(profile.limits.join("\n"), @"
         Taken inside the candidate's own process: advice, which a candidate could falsify; the verdict comes from evaluation.
-        The candidate's sandbox lacked: landlock: too old a kernel.
         one sentence.
         ");
-        let own = claim(1, "kernel").into_profile(None, Target::CPU, &sandbox);
+        let own = claim(1, "kernel").into_profile(None, Target::CPU);
         assert_eq!(own.limits, ["one sentence."]);
     }
 
     #[test]
     fn what_a_candidate_may_have_written_is_bounded() {
-        let profile = claim(5000, &"ä".repeat(5000)).into_profile(None, Target::CPU, &Sandbox::default());
+        let profile = claim(5000, &"ä".repeat(5000)).into_profile(None, Target::CPU);
         assert_eq!(profile.kernels.len(), KERNEL_LIMIT);
         assert_eq!(profile.kernels[0].name.chars().count(), NAME_LIMIT + 1);
         assert!((profile.kernels[0].share - 1.0).abs() < f64::EPSILON);

@@ -1,7 +1,6 @@
 //! Asking workers for figures: one worker a question, one question at a time.
 
 use std::collections::HashMap;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -35,8 +34,16 @@ pub struct Settings {
     pub cache_dir: PathBuf,
     /// The executable that answers to the sandbox verb: `kernelwright` itself.
     pub sandbox_helper: PathBuf,
-    /// Threads of kernels on `cpu`; absent: as many as this process may use.
-    pub threads: Option<NonZeroUsize>,
+    /// Threads and processors that kernels on `cpu` may use; absent: all that this process may use.
+    pub threads: Option<usize>,
+}
+
+impl Settings {
+    /// The user's cache folder and every processor.
+    #[must_use]
+    pub fn new(sandbox_helper: PathBuf) -> Self {
+        Self { python: None, cache_dir: kernelwright_harness::default_cache(), sandbox_helper, threads: None }
+    }
 }
 
 /// What to profile.
@@ -94,7 +101,7 @@ impl Profiler {
         let fields = json!({"device": target.to_string(), "threads": self.threads()});
         let what = "measuring the target";
         let question = Question { role: Role::Profile, target, op: "describe", fields, limit: DESCRIBE_LIMIT, what, say };
-        let (claim, _) = self.ask::<DescriptionClaim>(question).await?;
+        let claim = self.ask::<DescriptionClaim>(question).await?;
         let description = claim.into_description(target);
         descriptions.insert(target, description.clone());
         Ok(description)
@@ -111,11 +118,11 @@ impl Profiler {
         let fields = json!({
             "problem": problem, "candidate": candidate, "device": target.to_string(), "threads": self.threads(), "seed": SEED});
         let question = Question { role, target, op: "profile", fields, limit: PROFILE_LIMIT, what: "profiling", say };
-        let (claim, sandbox) = self.ask::<ProfileClaim>(question).await?;
-        Ok(claim.into_profile(name, target, &sandbox))
+        let claim = self.ask::<ProfileClaim>(question).await?;
+        Ok(claim.into_profile(name, target))
     }
 
-    async fn ask<T: DeserializeOwned>(&self, question: Question<'_>) -> Result<(T, kernelwright_protocol::Sandbox), ProfileError> {
+    async fn ask<T: DeserializeOwned>(&self, question: Question<'_>) -> Result<T, ProfileError> {
         let Question { role, target, op, fields, limit, what, say } = question;
         say("starting Python and torch");
         let Environment { interpreter, package } = self.environment().await?;
@@ -138,20 +145,16 @@ impl Profiler {
         let answer = worker.ask(op, fields, &[], limit).await;
         let answer = answer.map_err(|error| ProfileError::unanswered(error, what, target, || worker.log().tail(TAIL_BYTES)));
         tracing::debug!(op, log = worker.log().tail(TAIL_BYTES), "the worker's last words");
-        let sandbox = worker.sandbox().clone();
         worker.end().await;
-        let ok = serde_json::from_value(answer?.ok);
-        let ok = ok.map_err(|error| ProfileError::Worker {
-            reason: format!("an answer that cannot be read: {error}"),
-            traceback: String::new(),
-        })?;
-        Ok((ok, sandbox))
+        serde_json::from_value(answer?.ok)
+            .map_err(|error| ProfileError::Worker { reason: format!("an answer that cannot be read: {error}"), traceback: String::new() })
     }
 
     async fn environment(&self) -> Result<&Environment, ProfileError> {
         let find = || async {
             let Settings { python, cache_dir, .. } = self.settings.clone();
             let found = tokio::task::spawn_blocking(move || {
+                Scratch::sweep(&cache_dir);
                 let interpreter = Interpreter::find(python.as_deref())?;
                 Ok::<_, HarnessError>(Environment { interpreter, package: Package::unpack(&cache_dir)? })
             });
@@ -164,7 +167,7 @@ impl Profiler {
     }
 
     fn threads(&self) -> usize {
-        let available = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        self.settings.threads.unwrap_or_else(available).get()
+        let available = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.settings.threads.map_or_else(available, |threads| threads.max(1))
     }
 }

@@ -30,7 +30,7 @@ def describe(device: Device) -> dict:
 def software() -> list[str]:
     """Name and version of everything that every target uses; a tool that is not there has no line."""
     lines = [f"python {platform.python_version()}", f"torch {torch.__version__}"]
-    lines += [f"{name} {version}" for name in ("triton", "numpy") if (version := distribution_version(name))]
+    lines += [f"{name} {version}" for name in ("triton", "pytorch-triton", "numpy") if (version := distribution_version(name))]
     lines += [f"{name} {version}" for name in ("gcc", "clang") if (version := tool_version(name))]
     lines.append(f"{platform.system()} {platform.release()}")
     return lines

@@ -8,8 +8,6 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
-import torch
-
 from .channel import Channel, WorkerError, serve
 from .describe import describe
 from .device import Device, keep_freed_memory
@@ -30,9 +28,8 @@ def _profile(request: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
     device = _device(request)
     if not device.is_cuda:
         show_foreign_calls()
-    with torch.no_grad():
-        subject = load_subject(request["problem"], request.get("candidate"), device.torch, int(request.get("seed", 0)))
-        return profile_calls(subject, device.torch)
+    call = load_subject(request["problem"], request.get("candidate"), device, int(request.get("seed", 0)))
+    return profile_calls(call, device.torch)
 
 
 def _device(request: dict[str, Any]) -> Device:

@@ -18,6 +18,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 WARM_UP_CALLS = 3
 MOST_CALLS = 20
+FEWEST_CALLS = 3
 MEASURED_S = 0.3
 # Slow calls: warming up ends after this long even if fewer than WARM_UP_CALLS were made.
 WARM_UP_S = 5.0
@@ -37,7 +38,7 @@ def profile_calls(call: Callable[[], object], device: torch.device) -> dict:
     on_cuda = device.type == "cuda"
     synchronize = (lambda: torch.cuda.synchronize(device)) if on_cuda else (lambda: None)
     seconds = _warm_up(call, synchronize)
-    calls = max(1, min(MOST_CALLS, int(MEASURED_S / max(seconds, 1e-9))))
+    calls = max(FEWEST_CALLS if seconds < MEASURED_S else 1, min(MOST_CALLS, int(MEASURED_S / max(seconds, 1e-9))))
     wall_ns = _wall_ns(call, synchronize, calls, queued=on_cuda)
     activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if on_cuda else [])
     # The first session starts the profiler's own machinery and may miss kernels; it is thrown away.
@@ -51,7 +52,7 @@ def profile_calls(call: Callable[[], object], device: torch.device) -> dict:
         times = _operator_times(steady)
         kernels = _ranked(times, len(steady))
         slowdown = sum(one.cpu_time_total for one in steady) * 1e3 / max(len(steady) * wall_ns, 1)
-        limits = _cpu_limits(times, slowdown)
+        limits = _cpu_limits({kernel["name"] for kernel in kernels}, slowdown)
     limits.append("Every call had the same inputs: what fits a cache was already there.")
     return {"profiler": "torch", "calls": calls, "wall_per_call_ns": wall_ns, "kernels": kernels, "limits": limits}
 
@@ -72,18 +73,17 @@ def _warm_up(call: Callable[[], object], synchronize: Callable[[], None]) -> flo
 
 
 def _wall_ns(call: Callable[[], object], synchronize: Callable[[], None], calls: int, queued: bool) -> int:
-    """Wall time of one call without the profiler: the median call, or on a device that queues calls the mean of a queued batch."""
-    if queued:
+    """Wall time of one call without the profiler: the median call; on a device that queues calls, of the median of queued batches."""
+    batch = calls if queued else 1
+    # A batch of calls that are too slow to be profiled MOST_CALLS times is long enough by itself.
+    batches = calls if not queued else 3 if calls == MOST_CALLS else 1
+    times = []
+    for _ in range(batches):
         start = time.perf_counter_ns()
-        for _ in range(calls):
+        for _ in range(batch):
             call()
         synchronize()
-        return (time.perf_counter_ns() - start) // calls
-    times = []
-    for _ in range(calls):
-        start = time.perf_counter_ns()
-        call()
-        times.append(time.perf_counter_ns() - start)
+        times.append((time.perf_counter_ns() - start) / batch)
     return int(statistics.median(times))
 
 
@@ -110,7 +110,9 @@ def _device_times(events: list) -> dict[str, _Time]:
     """Kernels, copies and fills by name. Annotations that the profiler mirrors onto the device's timeline are no work of their own."""
     times: dict[str, _Time] = defaultdict(_Time)
     for event in events:
-        if event.device_type == DeviceType.CUDA and not getattr(event, "is_user_annotation", False):
+        # torch before 2.5 does not tell annotations; ours is known by its name.
+        annotation = getattr(event, "is_user_annotation", False) or event.name == CALL
+        if event.device_type == DeviceType.CUDA and not annotation:
             time_of = times[event.name]
             time_of.launches += 1
             time_of.ns += event.time_range.elapsed_us() * 1e3
@@ -157,12 +159,15 @@ def _ranked(times: dict[str, _Time], calls: int) -> list[dict]:
     ]
 
 
-def _cpu_limits(times: dict[str, _Time], slowdown: float) -> list[str]:
-    limits = [
-        f"{OUTSIDE} is wall time of the calls that no torch operator accounts for: Python itself, and native code that the profiler does not "
-        "see, such as a C++ extension's own loops."
-    ]
-    if any(name.startswith(CTYPES) for name in times):
+def _cpu_limits(names: set[str], slowdown: float) -> list[str]:
+    """What the entries with these names do not show."""
+    limits = []
+    if OUTSIDE in names:
+        limits.append(
+            f"{OUTSIDE} is wall time of the calls that no torch operator accounts for: Python itself, and native code that the profiler "
+            "does not see, such as a C++ extension's own loops."
+        )
+    if any(name.startswith(CTYPES) for name in names):
         limits.append(f"`{CTYPES}NAME` is a C function called through ctypes, timed from outside; what it does inside is not known.")
     limits.append("Operators on threads that the module starts itself are not seen; threads inside an operator are part of its time.")
     if slowdown > 1.2:
@@ -172,7 +177,9 @@ def _cpu_limits(times: dict[str, _Time], slowdown: float) -> list[str]:
 
 def _cuda_limits(accounted_ns: int, wall_ns: int) -> list[str]:
     limits = ["Device times only; what limits a kernel (memory, arithmetic, occupancy) is not measured here."]
-    if accounted_ns < 0.9 * wall_ns:
+    if accounted_ns == 0:
+        limits.append("The profiler recorded no kernel: the module ran none on the device, or the driver's tracing is not available to this process.")
+    elif accounted_ns < 0.9 * wall_ns:
         idle = (wall_ns - accounted_ns) / wall_ns
         limits.append(f"No kernel accounts for about {idle:.0%} of a call's wall time: launches and host work leave the device idle.")
     return limits

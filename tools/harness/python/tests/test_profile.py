@@ -1,19 +1,16 @@
 """The profile worker: over its real channel for what the supervisor sees, directly for the figures' arithmetic."""
 
-import socket
-import subprocess
-import sys
+from __future__ import annotations
+
 import tempfile
 import textwrap
 import unittest
-from pathlib import Path
+from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+from support import Failed, Worker
 
-from kernelwright_worker import figures  # noqa: E402
-from kernelwright_worker.channel import Channel  # noqa: E402
-from kernelwright_worker.describe_cpu import CacheLevel, arch, parse_cpu_list  # noqa: E402
+from kernelwright_worker import figures
+from kernelwright_worker.describe_cpu import CacheLevel, arch, parse_cpu_list
 
 PROBLEM = textwrap.dedent("""
     import torch
@@ -58,51 +55,28 @@ RAW_POINTERS = textwrap.dedent("""
 """)
 
 
-class Worker:
-    """A profile worker as the supervisor starts it."""
-
-    def __enter__(self):
-        ours, theirs = socket.socketpair()
-        self._log = tempfile.TemporaryFile()
-        self._folder = tempfile.TemporaryDirectory()
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", str(HERE.parent / "worker.py"), "profile", "--channel", str(theirs.fileno())],
-            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, env={"PATH": "/usr/bin:/bin", "TMPDIR": self._folder.name},
-        )  # fmt: skip
-        theirs.close()
-        self._channel = Channel(ours)
-        self._connection = ours
-        self.ready = self._channel.receive().body
-        return self
-
-    def ask(self, op, **request):
-        self._channel.send({"id": 1, "op": op, **request})
-        return self._channel.receive().body
-
-    def __exit__(self, *_):
-        self._connection.close()
-        assert self._process.wait(60) == 0
-        self._log.close()
-        self._folder.cleanup()
-
-
 class TheWorker(unittest.TestCase):
     """One process serves all of these: what one request did must not spoil the next."""
 
+    worker: Worker
+
     @classmethod
-    def setUpClass(cls):
-        cls.worker = Worker().__enter__()
-        cls.addClassCleanup(cls.worker.__exit__)
+    def setUpClass(cls) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="kernelwright-test-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.worker = Worker("profile", folder.name)
+        cls.addClassCleanup(cls.worker.close)
 
-    def profile(self, problem=PROBLEM, candidate=None, **request):
-        return self.worker.ask("profile", problem=problem, candidate=candidate, device="cpu", threads=1, seed=3, **request)
+    def profile(self, problem: str = PROBLEM, candidate: str | None = None) -> dict[str, Any]:
+        return self.worker.ask("profile", problem=problem, candidate=candidate, device="cpu", threads=1, seed=3)
 
-    def refusal(self, **request):
-        error = self.profile(**request)["error"]
-        return error["kind"], error["phase"], error["message"]
+    def refusal(self, **request: str) -> dict[str, str]:
+        with self.assertRaises(Failed) as failed:
+            self.profile(**request)
+        return failed.exception.error
 
-    def test_describes_the_processor_with_figures_that_are_there(self):
-        described = self.worker.ask("describe", device="cpu", threads=1)["ok"]
+    def test_describes_the_processor_with_figures_that_are_there(self) -> None:
+        described = self.worker.ask("describe", device="cpu", threads=1)
         facts = {fact["name"]: fact for fact in described["facts"]}
         self.assertEqual({fact["source"] for fact in described["facts"]}, {"read", "measured"})
         self.assertEqual(facts["threads for kernels"]["value"], "1")
@@ -113,8 +87,8 @@ class TheWorker(unittest.TestCase):
         self.assertTrue(any(line.startswith("torch ") for line in described["software"]))
         self.assertFalse([fact for fact in described["facts"] if fact["value"] in ("", "0", "None")])
 
-    def test_a_problem_shows_torchs_operators(self):
-        profile = self.profile()["ok"]
+    def test_a_problem_shows_torchs_operators(self) -> None:
+        profile = self.profile()
         names = [kernel["name"] for kernel in profile["kernels"]]
         self.assertIn("aten::_softmax", names)
         self.assertIn("(outside torch operators)", names)
@@ -126,18 +100,18 @@ class TheWorker(unittest.TestCase):
         times = [kernel["time_per_call_ns"] for kernel in profile["kernels"] if kernel["name"] != "(all others)"]
         self.assertEqual(times, sorted(times, reverse=True))
 
-    def test_a_raw_pointer_kernel_is_named(self):
-        profile = self.profile(candidate=RAW_POINTERS)["ok"]
+    def test_a_raw_pointer_kernel_is_named(self) -> None:
+        profile = self.profile(candidate=RAW_POINTERS)
         self.assertEqual(profile["kernels"][0]["name"], "ctypes: slow_double")
         self.assertTrue(any("ctypes" in limit for limit in profile["limits"]))
 
-    def test_parameters_of_the_problem_reach_the_candidate(self):
+    def test_parameters_of_the_problem_reach_the_candidate(self) -> None:
         candidate = PROBLEM.replace("class Model", "class ModelNew").replace(
             "torch.randn(features)", "torch.full((features,), float('nan'))").replace(
             "return torch", "assert not self.bias.isnan().any(); return torch")  # fmt: skip
-        self.assertIn("ok", self.profile(candidate=candidate))
+        self.assertTrue(self.profile(candidate=candidate)["kernels"])
 
-    def test_each_failure_has_its_kind_and_phase(self):
+    def test_each_failure_has_its_kind_and_phase(self) -> None:
         cases = {
             ("problem_import", "import"): {"problem": "import nowhere"},
             ("problem_shape", "import"): {"problem": "x = 1"},
@@ -150,51 +124,54 @@ class TheWorker(unittest.TestCase):
         }
         for expected, request in cases.items():
             with self.subTest(expected):
-                self.assertEqual(self.refusal(**request)[:2], expected)
+                error = self.refusal(**request)
+                self.assertEqual((error["kind"], error["phase"]), expected)
 
-    def test_a_failure_shows_the_line_at_fault(self):
+    def test_a_failure_shows_the_line_at_fault(self) -> None:
         candidate = "class ModelNew:\n  def __init__(self, n): pass\n  def __call__(self, x):\n    return x.nothing"
-        error = self.profile(candidate=candidate)["error"]
+        error = self.refusal(candidate=candidate)
         self.assertEqual(error["message"], "AttributeError: 'Tensor' object has no attribute 'nothing'")
+        self.assertIn('File "candidate.py", line 4', error["traceback"])
         self.assertIn("return x.nothing", error["traceback"])
         self.assertNotIn("torch_profile.py", error["traceback"])
 
-    def test_a_missing_device_is_named(self):
-        error = self.worker.ask("describe", device="cuda:77", threads=1)["error"]
-        self.assertEqual(error["kind"], "device")
-        self.assertIn("cuda:77", error["message"])
+    def test_a_missing_device_is_named(self) -> None:
+        with self.assertRaises(Failed) as failed:
+            self.worker.ask("describe", device="cuda:77", threads=1)
+        self.assertEqual(failed.exception.error["kind"], "device")
+        self.assertIn("cuda:77", failed.exception.error["message"])
 
 
 class Figures(unittest.TestCase):
-    def test_print_with_three_digits_and_a_unit(self):
+    def test_print_with_three_digits_and_a_unit(self) -> None:
         shown = [figures.size(32768), figures.size(1310720), figures.size(100), figures.rate(41.23e9, "B"), figures.rate(1.017e12, "FLOP")]
         self.assertEqual(shown, ["32 KiB", "1.25 MiB", "100 B", "41.2 GB/s", "1.02 TFLOP/s"])
         self.assertEqual([figures.duration(seconds) for seconds in (7.12e-7, 1.844e-5, 0.0177, 2.31)], ["712 ns", "18.4 us", "17.7 ms", "2.31 s"])
 
-    def test_what_could_not_be_had_leaves_no_fact(self):
+    def test_what_could_not_be_had_leaves_no_fact(self) -> None:
         facts = figures.Facts()
         facts.read("clock", None)
         facts.measured("copy", "1 GB/s")
         self.assertEqual(facts.entries, [{"name": "copy", "value": "1 GB/s", "source": "measured"}])
 
-    def test_the_best_of_several_runs_counts(self):
+    def test_the_best_of_several_runs_counts(self) -> None:
         times = iter([3.0, 1.0, 2.0])
         self.assertEqual(figures.best_seconds(lambda: next(times), budget_s=0), 1.0)
 
 
 class Processor(unittest.TestCase):
-    def test_processor_lists(self):
+    def test_processor_lists(self) -> None:
         self.assertEqual(parse_cpu_list("0-2,8"), {0, 1, 2, 8})
         self.assertEqual(parse_cpu_list(""), set())
 
-    def test_caches_say_who_shares_them(self):
+    def test_caches_say_who_shares_them(self) -> None:
         kib = 1024
         private = CacheLevel("L1d", ((32 * kib, frozenset({0})), (32 * kib, frozenset({1}))))
         self.assertEqual(private.words(), "32 KiB per processor, 2 instances")
         hybrid = CacheLevel("L2", ((2048 * kib, frozenset({0, 1})), (4096 * kib, frozenset({2, 3, 4, 5}))))
         self.assertEqual(hybrid.words(), "4 MiB shared by 4 processors, 1 instance; 2 MiB shared by 2 processors, 1 instance")
 
-    def test_the_architecture_follows_the_vector_width(self):
+    def test_the_architecture_follows_the_vector_width(self) -> None:
         wide = ["avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl"]
         self.assertEqual([arch("x86_64", flags) for flags in (wide, wide[:3], [])], ["x86_64-avx512", "x86_64-avx2", "x86_64"])
         self.assertEqual(arch("aarch64", ["asimd", "sve"]), "aarch64")
