@@ -1,22 +1,120 @@
-"""Names of devices, as targets write them, made into devices that are there."""
+"""The device a worker runs on: where tensors go, when work is finished, the flags both sides share, and what freed memory holds."""
 
 from __future__ import annotations
 
+import ctypes
+import random
+import sys
+from typing import Any
+
 import torch
+from torch import Tensor
 
 from .channel import WorkerError
 
+_M_TRIM_THRESHOLD, _M_MMAP_MAX, _M_PERTURB = -1, -4, -6
+#: What memory holds that malloc hands out, or took back, while poison is asked for: malloc wants complements, and both are far from
+#: small floats and no valid bool.
+POISON_BYTE, POISON_FREED_BYTE = 0x44, 0xBB
+#: Device memory is poisoned with NaN of every floating type.
+CUDA_POISON_BYTE = 0xFF
+_SMALL_BLOCK, _SMALL_BLOCKS = 512 << 10, 64
+_MIN_POISON = 64 << 20
+_DEFAULT_L2 = 64 << 20
 
-def open_device(name: str) -> torch.device:
-    """The device `cpu`, `cuda` or `cuda:N`, made current. Raises `WorkerError` of kind `device` where there is none."""
-    device = torch.device(name)
-    if device.type != "cuda":
-        return device
-    if not torch.cuda.is_available():
-        reason = "torch finds no CUDA device" if torch.version.cuda else f"torch {torch.__version__} is built without CUDA"
-        raise WorkerError("device", "start", f"there is no {name}: {reason}")
-    index = device.index or 0
-    if index >= torch.cuda.device_count():
-        raise WorkerError("device", "start", f"there is no {name}: torch finds {torch.cuda.device_count()} CUDA device(s)")
-    torch.cuda.set_device(index)
-    return torch.device("cuda", index)
+_libc = ctypes.CDLL(None)
+
+
+def keep_freed_memory() -> None:
+    """Makes malloc keep what is freed, in one heap: page faults on fresh outputs would otherwise outweigh the kernels.
+
+    Both sides do it, so that a candidate gains nothing from keeping memory by itself. Without glibc nothing changes.
+    """
+    if hasattr(_libc, "mallopt"):
+        _libc.mallopt(_M_MMAP_MAX, 0)
+        _libc.mallopt(_M_TRIM_THRESHOLD, -1)
+
+
+class Device:
+    """`cpu` or one CUDA device, with the operations both roles need."""
+
+    def __init__(self, name: object) -> None:
+        try:
+            device = torch.device(str(name))
+        except RuntimeError as error:
+            raise WorkerError("device", "device", f"no device {name!r}: {error}") from error
+        if device.type not in ("cpu", "cuda"):
+            raise WorkerError("device", "device", f"device {name!r} is neither cpu nor cuda")
+        self.is_cuda = device.type == "cuda"
+        if self.is_cuda:
+            device = torch.device("cuda", device.index or 0)
+            count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+            if device.index >= count:
+                raise WorkerError("device", "device", f"no device {device}: torch sees {count} CUDA devices")
+            torch.cuda.set_device(device)
+        self.torch = device
+        self._threads: int | None = None
+        self._tf32 = False
+        self._flush_buffer: Tensor | None = None
+        # Bound now: a candidate that replaces `torch.cuda.synchronize` only changes its own calls.
+        self._cuda_synchronize = torch.cuda.synchronize
+
+    def configure(self, threads: object, policy: dict[str, Any] | None) -> None:
+        """Takes over threads and precision flags, the same on both sides, and sets them."""
+        self._threads = threads if isinstance(threads, int) and threads > 0 else None
+        self._tf32 = bool((policy or {}).get("tf32", False))
+        self.set_flags()
+
+    def set_flags(self) -> None:
+        """Sets threads and precision flags again, after code ran that may have changed them."""
+        if self._threads is not None:
+            torch.set_num_threads(self._threads)
+        tf32 = self._tf32
+        torch.set_float32_matmul_precision("high" if tf32 else "highest")
+        torch.backends.cuda.matmul.allow_tf32 = tf32
+        torch.backends.cudnn.allow_tf32 = tf32
+
+    def synchronize(self) -> None:
+        """Returns when all work submitted to the device is done."""
+        if self.is_cuda:
+            self._cuda_synchronize(self.torch)
+
+    def poison(self, like: list[Tensor]) -> None:
+        """Fills freed memory with a pattern, so that an output element nobody writes is seen. `unpoison` ends it on the CPU.
+
+        `like` are the inputs: on a GPU blocks up to a few times their size are filled and given back to torch's allocator.
+        """
+        if not self.is_cuda:
+            if hasattr(_libc, "mallopt"):
+                _libc.mallopt(_M_PERTURB, POISON_FREED_BYTE)
+            return
+        wanted = max(_MIN_POISON, 2 * sum(tensor.numel() * tensor.dtype.itemsize for tensor in like))
+        free, _total = torch.cuda.mem_get_info(self.torch)
+        blocks = [torch.full((_SMALL_BLOCK,), CUDA_POISON_BYTE, dtype=torch.uint8, device=self.torch) for _ in range(_SMALL_BLOCKS)]
+        blocks.append(torch.full((min(wanted, free // 4),), CUDA_POISON_BYTE, dtype=torch.uint8, device=self.torch))
+        self.synchronize()
+        blocks.clear()
+
+    def unpoison(self) -> None:
+        """Ends poisoning on the CPU; freed device memory keeps its pattern."""
+        if not self.is_cuda and hasattr(_libc, "mallopt"):
+            _libc.mallopt(_M_PERTURB, 0)
+
+    def flush_cache(self) -> None:
+        """Drives everything out of the L2 cache of a GPU by writing twice its size. Nothing on the CPU, where both sides place fresh inputs."""
+        if not self.is_cuda:
+            return
+        if self._flush_buffer is None:
+            size = getattr(torch.cuda.get_device_properties(self.torch), "L2_cache_size", 0) or _DEFAULT_L2
+            self._flush_buffer = torch.empty(2 * size, dtype=torch.uint8, device=self.torch)
+        self._flush_buffer.zero_()
+        self.synchronize()
+
+
+def seed_all(seed: int) -> None:
+    """Seeds every generator that a problem or a candidate is likely to use."""
+    random.seed(seed)
+    torch.manual_seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed & 0xFFFFFFFF)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import traceback
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from .channel import WorkerError
 TRACEBACK_LIMIT = 4000
 MESSAGE_LIMIT = 600
 
+_HARNESS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _COMPILER_ERROR = re.compile(r"\berror\b\s*[:#]|^error", re.MULTILINE)
 
 
@@ -27,12 +29,12 @@ def describe(error: BaseException, kind: str, phase: str, own: Callable[[str], b
 
 
 def _keep_own_frames(summary: traceback.TracebackException, own: Callable[[str], bool], seen: set[int]) -> None:
-    """Drops the frames of libraries and of the harness; where none is left, the innermost two stay."""
+    """Drops the frames of libraries and of the harness; where none is left, the innermost two of libraries stay."""
     if id(summary) in seen:
         return
     seen.add(id(summary))
     mine = [frame for frame in summary.stack if own(frame.filename)]
-    kept = mine if mine else list(summary.stack)[-2:]
+    kept = mine if mine else [frame for frame in summary.stack if not frame.filename.startswith(_HARNESS)][-2:]
     summary.stack = traceback.StackSummary.from_list(kept)
     for inner in (summary.__cause__, summary.__context__):
         if inner is not None:

@@ -1,0 +1,140 @@
+"""The candidate: one file with `ModelNew`, imported from where it was written so that `inspect.getsource` finds its kernels.
+
+Its code runs in this process. Whatever it returns is reduced to plain tensors and data before anything is said about it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from . import failures
+from .channel import WorkerError
+from .device import Device, seed_all
+from .layout import admit_plain
+from .trees import Tree, Untransportable, encode
+
+_MODULE_NAME = "kernelwright_candidate"
+
+# Bound before any candidate is imported: a candidate that replaces these by accident must not break what is reported of it.
+_clock = perf_counter_ns
+_no_grad = torch.no_grad
+_describe = failures.describe
+
+
+class Candidate:
+    """An imported candidate and, after `construct`, its module."""
+
+    def __init__(self, path: str, device: Device, seed: int) -> None:
+        self._path = os.path.abspath(path)
+        self._folder = os.path.dirname(self._path) + os.sep
+        self._device = device
+        self._seed = seed
+        self._class: Any = None
+        self._module: Any = None
+
+    def guarded(self, kind: str, phase: str, work: Callable[[], Any]) -> Any:
+        """Runs the candidate's code; whatever it raises, exits included, becomes an error with its own frames."""
+        try:
+            return work()
+        except WorkerError:
+            raise
+        except BaseException as error:
+            raise _describe(error, kind, phase, lambda name: name.startswith(self._folder)) from None
+
+    def import_file(self) -> int:
+        """Imports the file and finds `ModelNew`; nanoseconds."""
+        start = _clock()
+        module = self.guarded("import", "import", self._execute)
+        nanoseconds = _clock() - start
+        self._class = getattr(module, "ModelNew", None)
+        if not callable(self._class):
+            raise WorkerError("no_model_new", "import", "the file defines no class `ModelNew`")
+        return nanoseconds
+
+    def _execute(self) -> Any:
+        specification = importlib.util.spec_from_file_location(_MODULE_NAME, self._path)
+        if specification is None or specification.loader is None:
+            raise ImportError(f"{os.path.basename(self._path)} is no Python file")
+        module = importlib.util.module_from_spec(specification)
+        sys.modules[_MODULE_NAME] = module
+        specification.loader.exec_module(module)
+        return module
+
+    def construct(self, init: list[Any], state: list[tuple[str, Tensor]]) -> dict[str, Any]:
+        """Builds `ModelNew` as the reference was built and copies the reference's state by name."""
+        start = _clock()
+        self._device.set_flags()
+        seed_all(self._seed)
+        module = self.guarded("construct", "construct", lambda: self._build(init))
+        matched, unmatched = self.guarded("construct", "construct", lambda: self._adopt(module, state))
+        self._device.synchronize()
+        self._module = module
+        return {"construct_ns": _clock() - start, "matched": matched, "unmatched": unmatched}
+
+    def _build(self, init: list[Any]) -> Any:
+        module = self._class(*init)
+        if isinstance(module, torch.nn.Module):
+            return module.eval().to(self._device.torch)
+        if not callable(module):
+            raise TypeError(f"`ModelNew` gives {type(module).__name__}, which cannot be called")
+        return module
+
+    def _adopt(self, module: Any, state: list[tuple[str, Tensor]]) -> tuple[int, list[str]]:
+        own = module.state_dict() if isinstance(module, torch.nn.Module) else {}
+        unmatched = []
+        with _no_grad():
+            for name, tensor in state:
+                target = own.get(name)
+                if isinstance(target, Tensor) and target.shape == tensor.shape and target.dtype == tensor.dtype:
+                    target.copy_(tensor)
+                else:
+                    unmatched.append(name)
+        return len(state) - len(unmatched), unmatched
+
+    def module(self) -> Callable[..., Any]:
+        """The constructed module."""
+        if self._module is None:
+            raise WorkerError("internal", "run", "the candidate was not constructed")
+        return self._module
+
+    def run(self, inputs: list[Any], poison: bool, like: list[Tensor]) -> tuple[Any, int]:
+        """One synchronised call; what it returned and nanoseconds."""
+        module = self.module()
+        self._device.set_flags()
+
+        def call() -> tuple[Any, int]:
+            with _no_grad():
+                start = _clock()
+                outputs = module(*inputs)
+                self._device.synchronize()
+                return outputs, _clock() - start
+
+        if poison:
+            self._device.poison(like)
+        try:
+            return self.guarded("run", "run", call)
+        finally:
+            if poison:
+                self._device.unpoison()
+
+    def plain(self, outputs: Any) -> tuple[Tree, list[Tensor]]:
+        """Outputs as a tree and plain tensors; an error where they are anything else."""
+        tensors: list[Tensor] = []
+
+        def reduce() -> Tree:
+            try:
+                tree = encode(outputs, tensors, admit_plain)
+            except Untransportable as error:
+                raise WorkerError("output_type", "run", f"the candidate returns {error}") from None
+            self._device.synchronize()
+            return tree
+
+        return self.guarded("output_type", "run", reduce), tensors

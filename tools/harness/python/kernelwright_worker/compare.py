@@ -1,0 +1,186 @@
+"""Decides whether outputs are what the reference expects, and says of each that is not what a reader can act on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from . import patterns
+from .tolerance import Scale, chunks, real_parts
+from .trees import dtype_name
+
+#: Stands for an error without bound in JSON.
+_WORST_RATIO = 1e30
+_MAX_MISMATCHES = 8
+
+
+class NanRule(Enum):
+    """What a NaN of the reference asks of the candidate."""
+
+    MUST_MATCH = "must match"
+    #: In the draw with special values: a NaN is no answer. `0 * inf` is one for a matrix product and none for the row scaling equal to it.
+    ANYTHING = "anything"
+
+
+@dataclass
+class Expected:
+    """What one call should give: `baseline` at declared precision, `precise` the same in float64 or the baseline itself."""
+
+    baseline: Any
+    precise: Any
+    nan: NanRule = NanRule.MUST_MATCH
+    scales: dict[str, Scale] = field(default_factory=dict)
+
+
+@dataclass
+class Comparison:
+    """Mismatches and the largest error over tolerance among what is numeric."""
+
+    mismatches: list[dict[str, Any]] = field(default_factory=list)
+    worst: float = 0.0
+
+    def add(self, output: str, detail: str, ratio: float | None = None) -> None:
+        """Notes a mismatch."""
+        self.mismatches.append({"output": output, "detail": detail, "error_over_tolerance": _finite(ratio)})
+
+    def to_json(self) -> dict[str, Any]:
+        """The reply of `compare`: worst mismatches first."""
+        ordered = sorted(self.mismatches, key=lambda item: -(item["error_over_tolerance"] or math.inf))
+        return {"mismatches": ordered[:_MAX_MISMATCHES], "error_over_tolerance": _finite(self.worst)}
+
+
+def _finite(ratio: float | None) -> float | None:
+    return ratio if ratio is None else min(ratio, _WORST_RATIO)
+
+
+def compare(expected: Expected, actual: Any, path: str) -> Comparison:
+    """Compares a whole value; `path` names it, e.g. `output`."""
+    result = Comparison()
+    _compare(expected, expected.baseline, expected.precise, actual, path, result)
+    return result
+
+
+def _compare(expected: Expected, baseline: Any, precise: Any, actual: Any, path: str, result: Comparison) -> None:
+    if isinstance(baseline, Tensor):
+        if isinstance(actual, Tensor):
+            _compare_tensors(expected, baseline, precise, actual, path, result)
+        else:
+            result.add(path, f"{_kind(actual)}, expected {_kind(baseline)}")
+    elif isinstance(baseline, (list, tuple)):
+        if not isinstance(actual, (list, tuple)) or len(actual) != len(baseline):
+            result.add(path, f"{_kind(actual)}, expected {_kind(baseline)}")
+            return
+        for i, (b, e, a) in enumerate(zip(baseline, precise, actual)):
+            _compare(expected, b, e, a, f"{path}[{i}]", result)
+    elif isinstance(baseline, Mapping):
+        if not isinstance(actual, Mapping) or actual.keys() != baseline.keys():
+            result.add(path, f"{_kind(actual)}, expected {_kind(baseline)}")
+            return
+        for key in baseline:
+            _compare(expected, baseline[key], precise[key], actual[key], f'{path}["{key}"]' if isinstance(key, str) else f"{path}[{key!r}]", result)
+    elif isinstance(baseline, (float, complex)) and type(actual) is type(baseline):
+        dtype = torch.complex64 if isinstance(baseline, complex) else torch.float32
+        wide = torch.complex128 if isinstance(baseline, complex) else torch.float64
+        b, e, a = torch.tensor(baseline, dtype=dtype), torch.tensor(precise, dtype=wide), torch.tensor(actual, dtype=dtype)
+        _compare_tensors(expected, b, e, a, path, result)
+    elif type(actual) is not type(baseline) or actual != baseline:
+        result.add(path, f"{_kind(actual)} {_short(actual)}, expected {_kind(baseline)} {_short(baseline)}")
+
+
+def _compare_tensors(expected: Expected, baseline: Tensor, precise: Tensor, actual: Tensor, path: str, result: Comparison) -> None:
+    for what, got, wanted in (
+        ("device", actual.device.type, baseline.device.type),
+        ("dtype", dtype_name(actual.dtype), dtype_name(baseline.dtype)),
+        ("shape", list(actual.shape), list(baseline.shape)),
+    ):
+        if got != wanted:
+            result.add(path, f"{what} {got}, expected {wanted}")
+            return
+    if baseline.numel() == 0:
+        return
+    actual = actual.detach().to(baseline.device)
+    if baseline.is_floating_point() or baseline.is_complex():
+        ratio, bad = _float_ratio(expected, real_parts(baseline), real_parts(precise), real_parts(actual), path)
+        result.worst = max(result.worst, ratio if bad is None else max(ratio, bad[0]))
+    else:
+        bad = _exact_difference(baseline, actual)
+    if bad is not None:
+        worst, index = bad
+        numeric = baseline.is_floating_point() or baseline.is_complex()
+        mask = _bad_mask(expected, baseline, precise, actual, path)
+        detail = patterns.explain(actual, precise if numeric else baseline, mask, index)
+        result.add(path, detail, worst if numeric else None)
+
+
+def _float_ratio(expected: Expected, baseline: Tensor, precise: Tensor, actual: Tensor, path: str) -> tuple[float, tuple[float, int] | None]:
+    """The largest ratio, and, where it is above 1, the ratio and the flat index of the worst element."""
+    if path not in expected.scales:
+        expected.scales[path] = Scale.of(precise, baseline)
+    scale = expected.scales[path]
+    largest, where = 0.0, -1
+    for start, (b, e, a) in chunks(baseline, precise, actual):
+        ratio = element_ratio(scale, b, e, a, expected.nan)
+        value, index = ratio.max(dim=0)
+        if float(value) > largest:
+            largest, where = float(value), start + int(index)
+    return largest, (largest, where) if largest > 1 else None
+
+
+def element_ratio(scale: Scale, b: Tensor, e: Tensor, a: Tensor, nan: NanRule) -> Tensor:
+    """Error over tolerance of flat float64 slices; inf where a NaN or an inf is in the wrong place.
+
+    An element near the baseline is as good as one near the float64 value: they may differ where the reference rounds or branches.
+    """
+    ratio = torch.minimum(scale.ratio(a, e), scale.ratio(a, b))
+    finite_b, finite_e = torch.isfinite(b), torch.isfinite(e)
+    # A NaN compares as false everywhere: what is not found equal or near below is infinitely wrong.
+    ratio = torch.where(torch.isnan(ratio), torch.inf, ratio)
+    ratio = torch.where(finite_b & ~finite_e, torch.nan_to_num(scale.ratio(a, b), nan=torch.inf), ratio)
+    alike = (a == b) | (torch.isnan(a) & torch.isnan(b)) | (~finite_e & ((a == e) | (torch.isnan(a) & torch.isnan(e))))
+    ratio = torch.where(~finite_b, torch.where(alike, 0.0, torch.inf), ratio)
+    # Where the declared precision overflows and the exact value does not, the reference gives no answer.
+    ratio = torch.where(~finite_b & finite_e, 0.0, ratio)
+    return torch.where(torch.isnan(b), 0.0, ratio) if nan is NanRule.ANYTHING else ratio
+
+
+def _exact_difference(baseline: Tensor, actual: Tensor) -> tuple[float, int] | None:
+    differs = _exact_mask(baseline, actual).reshape(-1)
+    return (math.inf, int(differs.to(torch.uint8).argmax())) if bool(differs.any()) else None
+
+
+def _exact_mask(baseline: Tensor, actual: Tensor) -> Tensor:
+    if baseline.dtype == torch.bool:
+        # As bytes: a bool that holds neither 0 nor 1 was never written.
+        return baseline.contiguous().view(torch.uint8) != actual.contiguous().view(torch.uint8)
+    return baseline != actual
+
+
+def _bad_mask(expected: Expected, baseline: Tensor, precise: Tensor, actual: Tensor, path: str) -> Tensor:
+    """Which elements are wrong, as a bool tensor of the output's shape."""
+    if not (baseline.is_floating_point() or baseline.is_complex()):
+        return _exact_mask(baseline, actual)
+    scale = expected.scales[path]
+    parts = [element_ratio(scale, b, e, a, expected.nan) > 1 for _start, (b, e, a) in chunks(*map(real_parts, (baseline, precise, actual)))]
+    mask = torch.cat(parts)
+    return mask.view(*baseline.shape, 2).any(-1) if baseline.is_complex() else mask.view(baseline.shape)
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, Tensor):
+        return f"a tensor {dtype_name(value.dtype)}{list(value.shape)}"
+    if isinstance(value, (list, tuple)):
+        return f"{type(value).__name__} of {len(value)}"
+    if isinstance(value, Mapping):
+        return f"dict with keys {_short(list(value))}"
+    return "None" if value is None else type(value).__name__
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 120 else text[:117] + "..."

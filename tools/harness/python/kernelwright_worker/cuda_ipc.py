@@ -1,0 +1,106 @@
+"""Device memory across processes, through the CUDA driver itself: it knows the true extent of an allocation, whatever a candidate claims.
+
+Only used where a CUDA device is; nothing here runs when the module is imported.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ctypes
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .trees import Untransportable
+
+_HANDLE_BYTES = 64
+_LAZY_ENABLE_PEER_ACCESS = 1
+
+
+class _Handle(ctypes.Structure):
+    _fields_ = [("reserved", ctypes.c_ubyte * _HANDLE_BYTES)]
+
+
+class DriverError(Exception):
+    """A call of the CUDA driver that failed."""
+
+
+@cache
+def _driver() -> ctypes.CDLL:
+    library = ctypes.CDLL("libcuda.so.1")
+    pointer, size = ctypes.c_uint64, ctypes.c_size_t
+    library.cuMemGetAddressRange_v2.argtypes = [ctypes.POINTER(pointer), ctypes.POINTER(size), pointer]
+    library.cuIpcGetMemHandle.argtypes = [ctypes.POINTER(_Handle), pointer]
+    library.cuIpcOpenMemHandle_v2.argtypes = [ctypes.POINTER(pointer), _Handle, ctypes.c_uint]
+    library.cuIpcCloseMemHandle.argtypes = [pointer]
+    library.cuMemcpyDtoD_v2.argtypes = [pointer, pointer, size]
+    return library
+
+
+def prepare() -> None:
+    """Loads the driver; the untrusted role calls it before it imports a candidate."""
+    _driver()
+
+
+def _call(name: str, *arguments: Any) -> None:
+    code = getattr(_driver(), name)(*arguments)
+    if code != 0:
+        raise DriverError(f"{name} failed with CUDA error {code}")
+
+
+def _extent(address: int) -> tuple[int, int]:
+    """Start and size of the allocation that holds `address`."""
+    base, size = ctypes.c_uint64(), ctypes.c_size_t()
+    _call("cuMemGetAddressRange_v2", ctypes.byref(base), ctypes.byref(size), address)
+    return base.value, size.value
+
+
+def export(address: int, device: int) -> dict[str, Any]:
+    """The `cuda_ipc` member of a located tensor for the memory at `address`; raises `DriverError` for memory that cannot be shared."""
+    with torch.cuda.device(device):
+        base, _size = _extent(address)
+        handle = _Handle()
+        _call("cuIpcGetMemHandle", ctypes.byref(handle), base)
+    return {
+        "handle": base64.b64encode(bytes(handle.reserved)).decode(),
+        "handle_offset": address - base,
+        "address": address,
+        "device": device,
+    }
+
+
+def read(memory: object, nbytes: int) -> Tensor:
+    """Copies a window out of another process's device memory into a flat byte tensor of our own, and drops the mapping."""
+    handle, offset, device = _parse(memory)
+    copy = torch.empty(nbytes, dtype=torch.uint8, device=torch.device("cuda", device))
+    mapped = ctypes.c_uint64()
+    try:
+        with torch.cuda.device(device):
+            _call("cuIpcOpenMemHandle_v2", ctypes.byref(mapped), handle, _LAZY_ENABLE_PEER_ACCESS)
+            try:
+                base, size = _extent(mapped.value)
+                if mapped.value - base + offset + nbytes > size:
+                    raise Untransportable(f"a window of {nbytes} bytes at {offset} in device memory of {size}")
+                _call("cuMemcpyDtoD_v2", copy.data_ptr(), mapped.value + offset, nbytes)
+                torch.cuda.synchronize(device)
+            finally:
+                _call("cuIpcCloseMemHandle", mapped.value)
+    except DriverError as error:
+        raise Untransportable(f"device memory that cannot be opened: {error}") from error
+    return copy
+
+
+def _parse(memory: object) -> tuple[_Handle, int, int]:
+    try:
+        handle = base64.b64decode(memory["handle"], validate=True)  # type: ignore[index]
+        offset, device = memory["handle_offset"], memory["device"]  # type: ignore[index]
+    except (TypeError, KeyError, ValueError, binascii.Error) as error:
+        raise Untransportable(f"a malformed device window: {error!r}") from error
+    if len(handle) != _HANDLE_BYTES or type(offset) is not int or offset < 0:
+        raise Untransportable("a malformed device window")
+    if type(device) is not int or not 0 <= device < torch.cuda.device_count():
+        raise Untransportable(f"device memory on device {device!r}")
+    return _Handle((ctypes.c_ubyte * _HANDLE_BYTES)(*handle)), offset, device

@@ -1,0 +1,85 @@
+"""The inputs of trials: the problem's own distribution, and variations of it that expose shortcuts (see "Draws" in WORKERS.md).
+
+Integers, bools and indices always stay what the problem's own function made them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .channel import WorkerError
+from .layout import editable_copy
+from .recipes import can_scale
+from .trees import map_tensors, tensors_of
+
+#: What a person reads about each kind.
+LABELS = {
+    "problem": "problem's distribution",
+    "scaled": "scaled x100",
+    "small": "scaled x0.01",
+    "shifted": "shifted by one standard deviation",
+    "structured": "equal rows, a block of zeros, sign flips",
+    "special": "denormals, zeros, a NaN and an inf",
+}
+
+
+def transform(inputs: list[Any], kind: object, device: torch.device) -> tuple[list[Any], str | None]:
+    """The inputs changed as `kind` says, in memory of their own, and why the draw is worth nothing, if so."""
+    if kind not in LABELS:
+        raise WorkerError("internal", "draw", f"a draw of kind {kind!r}")
+    if kind == "problem":
+        return inputs, None
+    if not any(can_scale(tensor) and tensor.numel() for tensor in tensors_of(inputs)):
+        return inputs, "the inputs have no floating-point tensor to change"
+    change = _CHANGES[str(kind)]
+
+    def changed(tensor: Tensor) -> Tensor:
+        copy, elements = editable_copy(tensor, device)
+        if can_scale(tensor) and tensor.numel():
+            change(elements.detach())
+        return copy
+
+    return map_tensors(inputs, changed), None
+
+
+def _shift(elements: Tensor) -> None:
+    wide = torch.complex128 if elements.is_complex() else torch.float64
+    spread = elements.to(wide).std().real.item() if elements.numel() > 1 else 0.0
+    elements.add_(spread if spread > 0 and spread == spread else 1.0)
+
+
+def _structure(elements: Tensor) -> None:
+    """The first quarter of the rows equals the first row, a corner is zero, every other column changes its sign."""
+    if elements.dim() == 0:
+        elements.neg_()
+        return
+    rows, columns = elements.shape[0], elements.shape[-1]
+    elements[..., 1::2].neg_()
+    elements[: max(1, rows // 4)] = elements[0].clone()
+    elements[rows - rows // 4 :][..., columns - columns // 4 :] = 0
+
+
+def _specialise(elements: Tensor) -> None:
+    """Denormals and zeros in the first row, an inf in the last one, a NaN in the one before it: apart, so that one does not hide the other."""
+    if elements.dim() == 0 or elements.shape[-1] < 8:
+        return
+    tiny = torch.finfo(elements.dtype).tiny / 4
+    first = elements[(0,) * (elements.dim() - 1)]
+    first[0:4], first[4:6] = tiny, -0.0
+    last = elements[(-1,) * (elements.dim() - 1)]
+    last[-1] = float("inf")
+    before = elements[(-1,) * (elements.dim() - 2) + (-2,)] if elements.dim() > 1 and elements.shape[-2] > 2 else last[-2:]
+    before[0] = float("nan")
+
+
+_CHANGES: dict[str, Callable[[Tensor], None]] = {
+    "scaled": lambda elements: elements.mul_(100.0),
+    "small": lambda elements: elements.mul_(0.01),
+    "shifted": _shift,
+    "structured": _structure,
+    "special": _specialise,
+}

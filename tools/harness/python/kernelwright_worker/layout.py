@@ -1,0 +1,131 @@
+"""Tensors as bytes: the window of memory a tensor addresses, copies that keep strides and aliasing, and entries that are checked.
+
+A window reaches from the lowest to the highest element addressed. An entry comes from another process: nothing in it is used before it fits
+the memory it points into.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .trees import Untransportable, dtype_name, dtype_named
+
+_MAX_ELEMENTS = 1 << 62
+_MAX_DIMENSIONS = 64
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a window is read: strides are in elements and not negative, `nbytes` is the window's length."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    nbytes: int
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> Layout:
+        """The layout of a strided tensor."""
+        shape, strides = tuple(tensor.shape), tuple(tensor.stride())
+        return cls(tensor.dtype, shape, strides, _elements(shape, strides) * tensor.dtype.itemsize)
+
+    @classmethod
+    def parse(cls, entry: dict[str, Any]) -> Layout:
+        """Reads and checks a tensor entry; raises `Untransportable`."""
+        dtype = dtype_named(entry.get("dtype"))
+        shape, strides = _sizes(entry.get("shape")), _sizes(entry.get("strides"))
+        if len(shape) != len(strides) or len(shape) > _MAX_DIMENSIONS or math.prod(shape) > _MAX_ELEMENTS:
+            raise Untransportable(f"a tensor of shape {list(shape)} and strides {list(strides)}")
+        nbytes = _elements(shape, strides) * dtype.itemsize
+        if nbytes > _MAX_ELEMENTS or entry.get("nbytes") != nbytes:
+            raise Untransportable(f"a tensor that needs {nbytes} bytes in a window of {entry.get('nbytes')}")
+        return cls(dtype, shape, strides, nbytes)
+
+    def entry(self, **place: Any) -> dict[str, Any]:
+        """The tensor entry, with `place` telling where the window lies."""
+        shape, strides = [int(n) for n in self.shape], [int(n) for n in self.strides]
+        return {"dtype": dtype_name(self.dtype), "shape": shape, "strides": strides, "nbytes": self.nbytes, **place}
+
+    def over(self, window: Tensor) -> Tensor:
+        """The tensor over a window: a flat byte tensor of at least `nbytes`. It is no view, so nothing leads back to the window."""
+        return _over(window, self.dtype, self.shape, self.strides)
+
+
+def _over(window: Tensor, dtype: torch.dtype, shape: tuple[int, ...], strides: tuple[int, ...]) -> Tensor:
+    offset, rest = divmod(window.storage_offset(), dtype.itemsize)
+    if rest:
+        raise Untransportable(f"a window of {dtype_name(dtype)} that is not aligned")
+    return torch.empty(0, dtype=dtype, device=window.device).set_(window.untyped_storage(), offset, shape, strides)
+
+
+def _elements(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    if 0 in shape:
+        return 0
+    return 1 + sum((n - 1) * stride for n, stride in zip(shape, strides))
+
+
+def _sizes(value: object) -> tuple[int, ...]:
+    if not isinstance(value, list) or any(type(n) is not int or not 0 <= n <= _MAX_ELEMENTS for n in value):
+        raise Untransportable(f"a shape or strides of {value!r}")
+    return tuple(value)
+
+
+def window_of(tensor: Tensor) -> Tensor:
+    """The bytes of a strided tensor's window as a flat uint8 tensor over the same memory."""
+    layout = Layout.of(tensor)
+    start = tensor.storage_offset() * tensor.dtype.itemsize
+    empty = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    return empty.set_(tensor.untyped_storage(), start if layout.nbytes else 0, (layout.nbytes,), (1,))
+
+
+def fresh_copy(tensor: Tensor, device: torch.device) -> Tensor:
+    """A copy in memory of its own on `device`, with the same strides and aliasing. Every page of it has been written."""
+    return _fresh(tensor, device)[0]
+
+
+def editable_copy(tensor: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:
+    """A fresh copy, and a tensor over the same memory in which every element stands once, to change it through.
+
+    Where elements overlap (expanded tensors) the second one is the flat window, so that writes reach each element once.
+    """
+    copy, window = _fresh(tensor, device)
+    if not _overlaps(tensor):
+        return copy, copy
+    elements = window.numel() // tensor.dtype.itemsize
+    return copy, _over(window, tensor.dtype, (elements,), (1,))
+
+
+def _fresh(tensor: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:
+    source = window_of(tensor)
+    window = torch.empty(source.numel(), dtype=torch.uint8, device=device)
+    window.copy_(source)
+    copy = Layout.of(tensor).over(window)
+    if tensor.requires_grad:
+        copy.requires_grad_(True)
+    return copy, window
+
+
+def _overlaps(tensor: Tensor) -> bool:
+    """Whether two indices may address one element; errs on the side of yes."""
+    reach = 0
+    for stride, n in sorted((stride, n) for stride, n in zip(tensor.stride(), tensor.shape) if n > 1):
+        if stride <= reach:
+            return True
+        reach += (n - 1) * stride
+    return False
+
+
+def admit_plain(tensor: Tensor) -> Tensor:
+    """The tensor whose memory says all about it, or `Untransportable`: no subclasses, no lazy or sparse layouts."""
+    if type(tensor) not in (Tensor, torch.nn.Parameter):
+        kind = type(tensor)
+        raise Untransportable(f"a tensor subclass, {kind.__module__}.{kind.__qualname__}")
+    if tensor.layout is not torch.strided or tensor.is_quantized or tensor.device.type not in ("cpu", "cuda"):
+        raise Untransportable(f"a tensor of layout {tensor.layout} on {tensor.device.type}; plain strided tensors are needed")
+    # Conjugation and negation may be pending: only then does the memory hold other values than the tensor.
+    return tensor.detach().resolve_conj().resolve_neg()

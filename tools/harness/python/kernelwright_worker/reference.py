@@ -1,0 +1,176 @@
+"""What the reference gives: at declared precision and, where it can be computed, in float64."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .channel import WorkerError
+from .compare import Expected, NanRule, compare
+from .device import Device
+from .layout import admit_plain, fresh_copy
+from .problem import Problem
+from .trees import Untransportable, encode, map_tensors, tensors_of
+
+#: A float64 run longer than this is made once per problem only.
+SLOW_DOUBLE_NS = 5_000_000_000
+#: A first run longer than this is not repeated to find out whether the reference is deterministic.
+SLOW_FIRST_RUN_NS = 2_000_000_000
+
+
+class _NoDouble(Exception):
+    """The reference has no float64 form; the message says why."""
+
+
+@dataclass
+class Expectation:
+    """What one call should give and what it does to its inputs."""
+
+    outputs: Expected
+    #: The inputs after the call; None where the call leaves them alone.
+    after: list[Any] | None
+    #: Whether the expected values are float64.
+    double: bool
+
+
+class Reference:
+    """The problem's module with its initial state, and runs of it that do not disturb each other."""
+
+    def __init__(self, problem: Problem, init: list[Any], seed: int, device: Device) -> None:
+        self._problem = problem
+        self._device = device
+        self.module = problem.build(init, seed, device)
+        self._initial = self._state()
+        self._stateful = False
+        self._double: nn.Module | None = None
+        self._double_ns: int | None = None
+        self._no_double: str | None = None
+
+    def _state(self) -> dict[str, Tensor]:
+        uninitialised = nn.parameter.UninitializedTensorMixin
+        tensors = {name: t for name, t in self.module.state_dict().items() if isinstance(t, Tensor) and not isinstance(t, uninitialised)}
+        try:
+            return {name: fresh_copy(admit_plain(tensor), self._device.torch) for name, tensor in tensors.items()}
+        except Untransportable as error:
+            raise WorkerError("unsupported", "state", f"the module's state holds {error}") from error
+
+    def first_run(self, inputs: list[Any]) -> tuple[Any, int]:
+        """Runs the module once, with what only a first run shows: lazy parameters, and whether calls change the module's own state."""
+        outputs, _after, nanoseconds = self.run(inputs)
+        if self._initial.keys() != self._state().keys():
+            self._initial = self._state()
+        self._stateful = any(not _same(tensor, self.module.state_dict()[name]) for name, tensor in self._initial.items())
+        return outputs, nanoseconds
+
+    def initial_state(self) -> dict[str, Tensor]:
+        """Parameters and buffers by name, as they are before the first call."""
+        return self._initial
+
+    def run(self, inputs: list[Any]) -> tuple[Any, list[Any], int]:
+        """Outputs, the inputs after the call, and its time. The inputs given are left alone."""
+        own = self.copies(inputs)
+        if self._stateful:
+            self.module.load_state_dict(self._initial, strict=False)
+        self._device.synchronize()
+        start = perf_counter_ns()
+        outputs = self._problem.run(self.module, own)
+        self._device.synchronize()
+        nanoseconds = perf_counter_ns() - start
+        tensors: list[Tensor] = []
+        try:
+            encode(outputs, tensors, admit_plain)
+        except Untransportable as error:
+            raise WorkerError("unsupported", "run", f"the reference returns {error}") from error
+        plain = {id(old): new for old, new in zip(tensors_of(outputs), tensors)}
+        return map_tensors(outputs, lambda tensor: plain[id(tensor)]), own, nanoseconds
+
+    def copies(self, inputs: list[Any]) -> list[Any]:
+        """The inputs in memory of their own."""
+        return map_tensors(inputs, lambda tensor: fresh_copy(tensor, self._device.torch))
+
+    def expect(self, inputs: list[Any], nan: NanRule) -> Expectation:
+        """What a call with these inputs should give."""
+        baseline, after, _nanoseconds = self.run(inputs)
+        changed = any(not _same(a, b) for a, b in zip(tensors_of(inputs), tensors_of(after)))
+        # An output may be a view of an input that later work reuses; nothing else holds these copies, so no further copy is needed.
+        try:
+            precise, double = _align(baseline, self._run_double(inputs)), True
+        except _NoDouble as error:
+            self._no_double, precise, double = str(error), baseline, False
+        return Expectation(Expected(baseline, precise, nan), after if changed else None, double)
+
+    def _run_double(self, inputs: list[Any]) -> Any:
+        if self._no_double is not None:
+            raise _NoDouble(self._no_double)
+        if self._double_ns is not None and self._double_ns > SLOW_DOUBLE_NS:
+            raise _NoDouble("it takes too long")
+        start = perf_counter_ns()
+        try:
+            if self._double is None or self._stateful:
+                if self._stateful:
+                    self.module.load_state_dict(self._initial, strict=False)
+                self._double = copy.deepcopy(self.module).double()
+            with torch.no_grad():
+                outputs = self._double(*map_tensors(inputs, _upcast))
+            self._device.synchronize()
+            tensors_of(outputs)
+        except Exception as error:  # hard-coded dtypes, hooks, memory: whatever the reason, the baseline itself is the fallback
+            self._double = None
+            if self._device.is_cuda:
+                torch.cuda.empty_cache()
+            raise _NoDouble(f"it does not run in float64: {type(error).__name__}") from error
+        self._double_ns = perf_counter_ns() - start
+        return outputs
+
+
+def _upcast(tensor: Tensor) -> Tensor:
+    if tensor.is_floating_point():
+        return tensor.to(torch.float64)
+    # Cloned, because the call may write into it.
+    return tensor.to(torch.complex128) if tensor.is_complex() else tensor.clone()
+
+
+def _same(a: Tensor, b: Tensor) -> bool:
+    """Equal in every bit."""
+    a, b = a.detach().contiguous().reshape(-1), b.detach().contiguous().reshape(-1)
+    return a.shape == b.shape and a.dtype == b.dtype and torch.equal(a.view(torch.uint8), b.view(torch.uint8))
+
+
+def _align(baseline: Any, precise: Any) -> Any:
+    """The float64 value in the form of the baseline's: floating tensors and floats from it, everything else from the baseline."""
+    if isinstance(baseline, Tensor):
+        if not isinstance(precise, Tensor) or precise.shape != baseline.shape:
+            raise _NoDouble("its outputs have another form in float64")
+        if not (baseline.is_floating_point() or baseline.is_complex()):
+            return baseline
+        if baseline.is_complex() != precise.is_complex() or not (precise.is_floating_point() or precise.is_complex()):
+            raise _NoDouble("its outputs have another type in float64")
+        return _narrow(precise.detach().to(baseline.device), baseline.dtype)
+    if isinstance(baseline, (list, tuple)):
+        if not isinstance(precise, (list, tuple)) or len(precise) != len(baseline):
+            raise _NoDouble("its outputs have another form in float64")
+        return type(baseline)(_align(b, e) for b, e in zip(baseline, precise))
+    if isinstance(baseline, Mapping):
+        if not isinstance(precise, Mapping) or precise.keys() != baseline.keys():
+            raise _NoDouble("its outputs have another form in float64")
+        return {key: _align(baseline[key], precise[key]) for key in baseline}
+    return precise if isinstance(baseline, (float, complex)) and type(precise) is type(baseline) else baseline
+
+
+def _narrow(precise: Tensor, dtype: torch.dtype) -> Tensor:
+    """float32 holds the expectation of every dtype but float64: its rounding is far below any tolerance, and it takes half the memory."""
+    if dtype in (torch.float64, torch.complex128) or precise.is_complex():
+        return precise
+    limit = torch.finfo(torch.float32).max
+    return torch.where(torch.isfinite(precise), precise.clamp(-limit, limit), precise).to(torch.float32)
+
+
+def agree(first: Any, second: Any) -> bool:
+    """Whether two outputs are equal within tolerance."""
+    return not compare(Expected(first, first), second, "output").mismatches

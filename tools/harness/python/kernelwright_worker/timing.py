@@ -1,0 +1,84 @@
+"""Batches of timed calls: fresh inputs placed before, nothing but the calls between two clocks, every output kept for verification.
+
+Both roles time through this code, so both keep the same things alive and pay the same costs.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import Any
+
+import torch
+
+from .channel import WorkerError
+from .device import Device
+from .recipes import Recipe, apply
+from .trees import tensors_of
+
+
+class Batch:
+    """The placed inputs of a batch and the outputs of its calls."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._placed: dict[int, list[Any]] = {}
+        self._outputs: dict[int, Any] = {}
+        # Bound now: what a candidate does to these modules later does not change what is called.
+        self._collect, self._gc_disable, self._gc_enable = gc.collect, gc.disable, gc.enable
+        self._clock, self._no_grad = perf_counter_ns, torch.no_grad
+
+    def place(self, specifications: object, base_inputs: Callable[[int], list[Any]]) -> int:
+        """Drops the last batch and makes the inputs of the next; their size in bytes."""
+        if not isinstance(specifications, list):
+            raise WorkerError("internal", "place", "`entries` is no list")
+        self.clear()
+        size = 0
+        for item in specifications:
+            inputs = apply(base_inputs(item["base"]), Recipe.parse(item.get("recipe")), self._device.torch)
+            self._placed[item["entry"]] = inputs
+            size += sum(tensor.numel() * tensor.dtype.itemsize for tensor in tensors_of(inputs))
+        self._device.flush_cache()
+        self._device.synchronize()
+        return size
+
+    def time(self, call: Callable[..., Any], entries: object, flush: bool) -> int:
+        """Runs `call` once on each entry's inputs; nanoseconds from an idle device to an idle device."""
+        if not isinstance(entries, list) or any(entry not in self._placed for entry in entries):
+            raise WorkerError("internal", "time", f"calls {entries!r} of which not all are placed")
+        inputs = [self._placed[entry] for entry in entries]
+        self._outputs.clear()
+        outputs: list[Any] = []
+        if flush:
+            self._device.flush_cache()
+        clock, synchronize = self._clock, self._device.synchronize
+        self._gc_disable()
+        try:
+            with self._no_grad():
+                synchronize()
+                start = clock()
+                for arguments in inputs:
+                    outputs.append(call(*arguments))
+                synchronize()
+                end = clock()
+        finally:
+            self._gc_enable()
+        self._outputs = dict(zip(entries, outputs))
+        return end - start
+
+    def output(self, entry: object) -> Any:
+        """What the timed call of an entry returned."""
+        if entry not in self._outputs:
+            raise WorkerError("internal", "locate", f"no timed call of entry {entry!r}")
+        return self._outputs[entry]
+
+    def inputs(self, entry: int) -> list[Any] | None:
+        """The placed inputs of an entry, as its call left them."""
+        return self._placed.get(entry)
+
+    def clear(self) -> None:
+        """Drops inputs and outputs, and what the collector finds, so that it finds nothing while time runs."""
+        self._placed.clear()
+        self._outputs.clear()
+        self._collect()

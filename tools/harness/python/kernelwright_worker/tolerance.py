@@ -1,0 +1,70 @@
+"""How far an output may be from what is expected (see "Tolerance" in WORKERS.md): limits that scale with the values and follow the dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+_RELATIVE = {torch.float64: 1e-7, torch.float32: 1e-3, torch.float16: 4e-3, torch.bfloat16: 1.6e-2}
+#: The baseline's own largest error counts this many times.
+NOISE_FACTOR = 4.0
+#: Isolated errors of the baseline (a rounded index, a sign at zero) raise the limit to no more than this part of the scale.
+_NOISE_CAP = 0.1
+_CHUNK = {"cpu": 1 << 18, "cuda": 1 << 24}
+
+
+def relative_tolerance(dtype: torch.dtype) -> float:
+    """The part of the scale that an output of this dtype may be off; for a complex one, that of its parts."""
+    if dtype.is_complex:
+        return _RELATIVE[torch.float64 if dtype == torch.complex128 else torch.float32]
+    return _RELATIVE.get(dtype, 2 * torch.finfo(dtype).eps)
+
+
+def real_parts(tensor: Tensor) -> Tensor:
+    """A complex tensor as pairs of reals; any other tensor itself."""
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+
+
+def chunks(*tensors: Tensor) -> Iterator[tuple[int, tuple[Tensor, ...]]]:
+    """Equal slices of flattened tensors in float64, each with its start: bounds the memory a comparison takes."""
+    flat = [tensor.reshape(-1) for tensor in tensors]
+    size = _CHUNK[flat[0].device.type]
+    for start in range(0, flat[0].numel(), size):
+        yield start, tuple(part[start : start + size].to(torch.float64) for part in flat)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What one expected output allows: computed once per expectation, used by every comparison with it."""
+
+    relative: float
+    rms: float
+    noise: float
+
+    @classmethod
+    def of(cls, precise: Tensor, baseline: Tensor) -> Scale:
+        """`precise` is the float64 expectation, `baseline` the reference at declared precision: both real, of one shape."""
+        squares = errors = worst = 0.0
+        count = 0
+        for _start, (e, b) in chunks(precise, baseline):
+            finite = torch.isfinite(e) & torch.isfinite(b)
+            e, b = e[finite], b[finite]
+            if e.numel() == 0:
+                continue
+            error = (b - e).abs()
+            squares += float(e.square().sum())
+            errors += float(error.square().sum())
+            worst = max(worst, float(error.max()))
+            count += e.numel()
+        rms, spread = ((squares / count) ** 0.5, (errors / count) ** 0.5) if count else (0.0, 0.0)
+        noise = min(NOISE_FACTOR * worst, max(_NOISE_CAP * rms, NOISE_FACTOR * NOISE_FACTOR * spread))
+        return cls(relative_tolerance(baseline.dtype), rms, noise)
+
+    def ratio(self, actual: Tensor, expected: Tensor) -> Tensor:
+        """Error over allowed error per element; 0 where equal, inf where nothing is allowed."""
+        error = (actual - expected).abs()
+        allowed = (self.relative * (self.rms + expected.abs())).clamp_min(self.noise)
+        return torch.where(error == 0, 0.0, error / allowed)

@@ -1,0 +1,217 @@
+"""The trusted role: holds the problem, its reference and what is expected, and decides nothing about time.
+
+Seeds of draws and expected outputs never leave this process; what comes from a candidate is bytes, checked before they are read.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from . import degenerate, failures, recipes
+from .arena import Arena, write_arena
+from .baselines import Baselines
+from .channel import Channel, Reply, WorkerError, serve
+from .compare import Comparison, Expected, NanRule, compare
+from .device import Device, keep_freed_memory
+from .draws import LABELS, transform
+from .problem import Problem
+from .reference import Expectation, Reference
+from .recipes import Recipe
+from .timing import Batch
+from .trees import Untransportable, decode, describe_value, encode, tensors_of
+
+
+class Trusted:
+    """The state of one loaded problem."""
+
+    def __init__(self) -> None:
+        self._loaded: _Loaded | None = None
+
+    def load(self, body: dict[str, Any], _fds: list[int]) -> Reply:
+        """Imports the problem, builds the module and runs it."""
+        self._loaded = None
+        device = Device(body["device"])
+        device.configure(body.get("threads"), body.get("policy"))
+        seed = int(body["seed"])
+        problem = Problem(body["source"], body["name"])
+        init = problem.init_inputs(seed)
+        reference = Reference(problem, init, seed, device)
+        inputs = problem.inputs(seed, device)
+        outputs, first_ns = reference.first_run(inputs)
+        reason, reference_ns = degenerate.find(problem, reference, inputs, outputs, first_ns, seed, device)
+        self._loaded = _Loaded(problem, reference, device)
+        tensors: list[Tensor] = []
+        tree = encode(init, tensors, lambda tensor: tensor)
+        state = []
+        for name, tensor in reference.initial_state().items():
+            state.append([name, {"tensor": len(tensors)}])
+            tensors.append(tensor)
+        fd, entries = write_arena(tensors)
+        return Reply(
+            {
+                "inputs": [line for value in inputs for line in describe_value(value)],
+                "outputs": describe_value(outputs),
+                "init": tree,
+                "tensors": entries,
+                "state": state,
+                "has_state": bool(state),
+                "degenerate": reason,
+                "reference_ns": reference_ns,
+            },
+            [fd],
+        )
+
+    def handlers(self) -> dict[str, Any]:
+        """Every operation by name."""
+        names = ("draw", "expect", "compare", "compare_runs", "forget", "baseline", "place", "time", "clear")
+        return {"load": self.load, **{name: self._on_loaded(name) for name in names}}
+
+    def _on_loaded(self, name: str) -> Any:
+        def handle(body: dict[str, Any], fds: list[int]) -> Reply | dict[str, Any]:
+            if self._loaded is None:
+                raise WorkerError("internal", name, "no problem is loaded")
+            try:
+                return getattr(self._loaded, name)(body, fds)
+            except Untransportable as error:
+                raise WorkerError("unsupported", name, str(error)) from error
+
+        return handle
+
+
+class _Loaded:
+    """The operations on a loaded problem; each takes a request's body and descriptors."""
+
+    def __init__(self, problem: Problem, reference: Reference, device: Device) -> None:
+        self._problem = problem
+        self._reference = reference
+        self._device = device
+        self._baselines = Baselines(reference, device)
+        self._batch = Batch(device)
+        self._inputs: dict[int, list[Any]] = {}
+        self._kinds: dict[int, str] = {}
+        self._recipes: dict[int, tuple[int, Recipe]] = {}
+        self._expected: dict[int, Expectation] = {}
+
+    def draw(self, body: dict[str, Any], _fds: list[int]) -> Reply:
+        entry, kind, base = body["entry"], body["kind"], body.get("base")
+        inputs = self._problem.inputs(int(body["seed"]), self._device) if base is None else self._base(base)
+        inputs, skipped = transform(inputs, kind, self._device.torch)
+        self._forget(entry)
+        if skipped is not None:
+            return Reply({"inputs": None, "tensors": [], "label": LABELS[kind], "skipped": skipped})
+        self._inputs[entry], self._kinds[entry] = inputs, kind
+        tensors: list[Tensor] = []
+        tree = encode(inputs, tensors, lambda tensor: tensor)
+        fd, entries = write_arena(tensors)
+        return Reply({"inputs": tree, "tensors": entries, "label": LABELS[kind], "skipped": None}, [fd])
+
+    def expect(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        entry = body["entry"]
+        kind = self._kinds.get(entry, "problem")
+        try:
+            expectation = self._reference.expect(self._entry(entry), NanRule.ANYTHING if kind == "special" else NanRule.MUST_MATCH)
+        except WorkerError as error:
+            if kind == "problem" or "CUDA error" in error.message:
+                raise
+            return {"skipped": f"the reference does not run on it: {error.message}", "double": False}
+        reason = None if kind == "problem" else _no_answer(expectation.outputs.baseline, kind)
+        if reason is None:
+            self._expected[entry] = expectation
+        return {"skipped": reason, "double": expectation.double}
+
+    def compare(self, body: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        entry = body["entry"]
+        expectation = self._expected.get(entry)
+        if expectation is None:
+            raise WorkerError("internal", "compare", f"nothing is expected of entry {entry!r}")
+        arena = Arena.received(fds)
+        result = compare(expectation.outputs, decode(body["outputs"], arena.tensors(body["tensors"])), "output")
+        if body.get("after") is not None:
+            after = decode(body["after"], arena.tensors(body["after_tensors"]))
+            self._compare_after(entry, expectation, after, result)
+        return result.to_json()
+
+    def _compare_after(self, entry: int, expectation: Expectation, after: Any, result: Comparison) -> None:
+        untouched = expectation.after is None
+        wanted = self._entry(entry) if expectation.after is None else expectation.after
+        if not isinstance(after, (list, tuple)) or len(after) != len(wanted):
+            raise WorkerError("internal", "compare", "`after` has not as many inputs as the entry")
+        for i, (expected, got) in enumerate(zip(wanted, after)):
+            found = compare(Expected(expected, expected), got, f"input[{i}] after the call")
+            for mismatch in found.mismatches:
+                if untouched:
+                    mismatch["detail"] = f"changed, which the reference does not do: {mismatch['detail']}"
+                result.mismatches.append(mismatch)
+
+    def compare_runs(self, body: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        arena = Arena.received(fds)
+        a, b = (decode(body[name]["outputs"], arena.tensors(body[name]["tensors"])) for name in ("a", "b"))
+        expectation = self._expected.get(body.get("entry", -1))
+        # The reference's own noise bounds what two runs may differ by, where an entry is named.
+        scales = dict(expectation.outputs.scales) if expectation is not None else {}
+        mismatches = compare(Expected(a, a, scales=scales), b, "output").mismatches
+        return {"differs": f"{mismatches[0]['output']}: {mismatches[0]['detail']}" if mismatches else None}
+
+    def forget(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        known = {*self._inputs, *self._recipes, *self._expected}
+        for entry in known if body.get("all") else body.get("entries", []):
+            self._forget(entry)
+        return {}
+
+    def baseline(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        return {"first_call_ns": self._baselines.prepare(body["kind"], self._base(0))}
+
+    def place(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        for item in body["entries"]:
+            self._forget(item["entry"])
+            self._recipes[item["entry"]] = (item["base"], Recipe.parse(item.get("recipe")))
+        return {"bytes": self._batch.place(body["entries"], self._base)}
+
+    def time(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        return {"inner_ns": self._batch.time(self._baselines.callable(body["kind"]), body["calls"], bool(body.get("flush")))}
+
+    def clear(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        self._batch.clear()
+        return {}
+
+    def _base(self, entry: int) -> list[Any]:
+        inputs = self._inputs.get(entry)
+        if inputs is None:
+            raise WorkerError("internal", "entry", f"no inputs were drawn for entry {entry!r}")
+        return inputs
+
+    def _entry(self, entry: int) -> list[Any]:
+        """The inputs of an entry as they were before any call: drawn, or made again by the recipe of a timed call."""
+        if entry in self._recipes:
+            base, recipe = self._recipes[entry]
+            return recipes.apply(self._base(base), recipe, self._device.torch)
+        return self._base(entry)
+
+    def _forget(self, entry: int) -> None:
+        for table in (self._inputs, self._kinds, self._recipes, self._expected):
+            table.pop(entry, None)
+
+
+def _no_answer(outputs: Any, kind: str) -> str | None:
+    """Why the outputs of a draw decide nothing, if so."""
+    floating = [tensor for tensor in tensors_of(outputs) if (tensor.is_floating_point() or tensor.is_complex()) and tensor.numel()]
+    if not floating:
+        return None
+    total = sum(tensor.numel() for tensor in floating)
+    unusable = sum(int((~torch.isfinite(tensor) if kind != "special" else torch.isnan(tensor)).sum()) for tensor in floating)
+    return f"the reference gives {unusable} of {total} values that are not finite" if 2 * unusable > total else None
+
+
+def main(channel: Channel) -> None:
+    """Serves until the supervisor closes the channel."""
+    keep_freed_memory()
+    here = os.path.dirname(os.path.abspath(__file__))
+
+    def unexpected(error: BaseException, op: str) -> WorkerError:
+        return failures.describe(error, "internal", op, lambda name: name.startswith(here))
+
+    serve(channel, Trusted().handlers(), unexpected)

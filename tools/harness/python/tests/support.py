@@ -1,0 +1,180 @@
+"""A supervisor in miniature: starts real workers, sends requests, and reads a stopped worker's memory as the real one does."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import torch  # noqa: E402
+
+from kernelwright_worker.channel import Channel  # noqa: E402
+
+DEVICES = ["cpu"] + (["cuda:0"] if torch.cuda.is_available() else [])
+SEED = 7
+
+
+class Failed(Exception):
+    """A worker's error reply; `kind` and the rest are in `error`."""
+
+    def __init__(self, error: dict[str, str]) -> None:
+        super().__init__(f"{error['kind']} in {error['phase']}: {error['message']}\n{error['traceback']}")
+        self.error = error
+
+
+class Worker:
+    """One worker process and its channel."""
+
+    def __init__(self, role: str, folder: str) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.log = Path(folder) / f"{role}.log"
+        with open(self.log, "wb") as log, theirs:
+            command = [sys.executable, str(ROOT / "worker.py"), role, "--channel", str(theirs.fileno())]
+            environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": folder}
+            self.process = subprocess.Popen(
+                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment
+            )
+        self.channel = Channel(ours)
+        self._socket = ours
+        message = self.channel.receive()
+        assert message is not None and message.body.get("ready"), message
+        self.ready = message.body
+        self._id = 0
+
+    def request(self, op: str, fds: list[int] | None = None, **body: Any) -> tuple[dict[str, Any], list[int]]:
+        """Sends a request and waits; the content of `ok` and the descriptors. Raises `Failed` for an error."""
+        self._id += 1
+        self.channel.send({"id": self._id, "op": op, **body}, fds or [])
+        message = self.channel.receive()
+        if message is None:
+            raise EOFError(f"the worker ended: {self.log.read_text()[-2000:]}")
+        assert message.body["id"] == self._id
+        if "error" in message.body:
+            raise Failed(message.body["error"])
+        return message.body["ok"], message.fds
+
+    def ask(self, op: str, fds: list[int] | None = None, **body: Any) -> dict[str, Any]:
+        """A request whose reply brings no descriptors."""
+        return self.request(op, fds, **body)[0]
+
+    def stop(self) -> None:
+        """SIGSTOP to the process group."""
+        os.killpg(self.process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT to the process group."""
+        os.killpg(self.process.pid, signal.SIGCONT)
+
+    def read(self, *lists: list[dict[str, Any]]) -> int:
+        """Reads the host windows of located tensors into a new arena and rewrites the entries to point there."""
+        fd = os.memfd_create("test-arena")
+        end = 0
+        for entry in (entry for entries in lists for entry in entries):
+            host = entry["memory"].get("host")
+            if host is None:
+                continue
+            del entry["memory"]
+            entry["offset"] = -(-end // 64) * 64
+            data = _read_memory(self.process.pid, host["address"], entry["nbytes"])
+            os.pwrite(fd, data, entry["offset"])
+            end = entry["offset"] + entry["nbytes"]
+            os.ftruncate(fd, end)
+        return fd
+
+    def close(self) -> int:
+        """Closes the channel and waits for the end; the exit code."""
+        self._socket.close()
+        try:
+            return self.process.wait(30)
+        finally:
+            if self.process.poll() is None:
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait()
+
+
+class _Window(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+
+
+def _read_memory(pid: int, address: int, size: int) -> bytes:
+    if size == 0:
+        return b""
+    buffer = ctypes.create_string_buffer(size)
+    libc = ctypes.CDLL(None, use_errno=True)
+    local, remote = _Window(ctypes.addressof(buffer), size), _Window(address, size)
+    done = libc.process_vm_readv(pid, ctypes.byref(local), 1, ctypes.byref(remote), 1, 0)
+    if done != size:
+        raise OSError(ctypes.get_errno(), f"read {done} of {size} bytes")
+    return buffer.raw
+
+
+class WorkerCase(unittest.TestCase):
+    """Gives tests workers that end with them, and the steps of an evaluation."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="kernelwright-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def start(self, role: str) -> Worker:
+        worker = Worker(role, self.folder)
+        self.addCleanup(worker.close)
+        return worker
+
+    def load(self, trusted: Worker, source: str, device: str) -> tuple[dict[str, Any], list[int]]:
+        """Loads a problem; description and arena."""
+        return trusted.request("load", source=source, name="problem.py", device=device, seed=SEED, threads=1, policy={"tf32": False})
+
+    def prepare(self, trusted: Worker, untrusted: Worker, problem: str, candidate: str, device: str) -> dict[str, Any]:
+        """Loads the problem, builds and constructs the candidate; what `load` replied."""
+        loaded, fds = self.load(trusted, problem, device)
+        path = Path(self.folder) / "candidate.py"
+        path.write_text(candidate)
+        untrusted.ask("build", path=str(path), device=device, seed=SEED, threads=1, policy={"tf32": False})
+        constructed = untrusted.ask("construct", fds, init=loaded["init"], tensors=loaded["tensors"], state=loaded["state"])
+        os.close(fds[0])
+        return {**loaded, "constructed": constructed}
+
+    def give(self, trusted: Worker, untrusted: Worker, entry: int, kind: str = "problem") -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Draws the inputs of an entry and hands them to the candidate; the draw and where its copies lie."""
+        drawn, fds = trusted.request("draw", entry=entry, seed=1000 + entry, kind=kind)
+        if drawn["skipped"]:
+            return drawn, []
+        located = untrusted.ask("inputs", fds, entry=entry, inputs=drawn["inputs"], tensors=drawn["tensors"])["located"]
+        os.close(fds[0])
+        return drawn, located
+
+    def trial(self, trusted: Worker, untrusted: Worker, entry: int, kind: str = "problem") -> dict[str, Any]:
+        """One correctness trial; the reply of `compare`, or of the step that skipped it."""
+        drawn, located = self.give(trusted, untrusted, entry, kind)
+        if drawn["skipped"]:
+            return drawn
+        expected = trusted.ask("expect", entry=entry)
+        if expected["skipped"]:
+            return expected
+        ran = untrusted.ask("run", entry=entry, poison=True)
+        untrusted.stop()
+        try:
+            fd = untrusted.read(ran["tensors"], located)
+            return trusted.ask(
+                "compare",
+                [fd],
+                entry=entry,
+                outputs=ran["outputs"],
+                tensors=ran["tensors"],
+                after=drawn["inputs"],
+                after_tensors=located,
+            )
+        finally:
+            untrusted.resume()
+            os.close(fd)

@@ -1,0 +1,229 @@
+"""Both roles end to end, as real processes: the steps of an evaluation over the real channel."""
+
+from __future__ import annotations
+
+import os
+
+from support import DEVICES, Failed, WorkerCase
+
+PROBLEM = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.linear = nn.Linear(n, n)
+        self.register_buffer("offset", torch.randn(n))
+
+    def forward(self, x):
+        return torch.relu(self.linear(x) + self.offset)
+
+def get_inputs():
+    return [torch.randn(64, 32)]
+
+def get_init_inputs():
+    return [32]
+"""
+CANDIDATE = """
+import torch
+from torch import nn
+
+class ModelNew(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.linear = nn.Linear(n, n)
+        self.register_buffer("offset", torch.zeros(n))
+
+    def forward(self, x):
+        y = x @ self.linear.weight.t()
+        BODY
+"""
+HONEST = CANDIDATE.replace("BODY", "return y.add_(self.linear.bias + self.offset).clamp_min_(0)")
+
+
+def candidate(body: str) -> str:
+    return CANDIDATE.replace("BODY", body)
+
+
+class Evaluation(WorkerCase):
+    def test_an_honest_candidate_passes_every_draw_and_its_timed_calls(self) -> None:
+        for device in DEVICES:
+            with self.subTest(device):
+                trusted, untrusted = self.start("trusted"), self.start("untrusted")
+                loaded = self.prepare(trusted, untrusted, PROBLEM, HONEST, device)
+                self.assertEqual(loaded["inputs"], ["float32[64, 32]"])
+                self.assertIsNone(loaded["degenerate"])
+                self.assertEqual(loaded["constructed"]["matched"], 3)
+                for entry, kind in enumerate(["problem", "scaled", "small", "shifted", "structured", "special"]):
+                    result = self.trial(trusted, untrusted, entry, kind)
+                    self.assertEqual(result.get("mismatches"), [], (kind, result))
+                self.assert_timed_calls_match(trusted, untrusted)
+                self.assertEqual((trusted.close(), untrusted.close()), (0, 0))
+
+    def assert_timed_calls_match(self, trusted, untrusted) -> None:
+        self.give(trusted, untrusted, 0)
+        trusted.ask("baseline", kind="eager", limit_s=60)
+        entries = [{"entry": 100 + i, "base": 0, "recipe": {"scale": 1.0 - 0.1 * i, "roll": i}} for i in range(3)]
+        for worker in (trusted, untrusted):
+            self.assertEqual(worker.ask("place", entries=entries)["bytes"], 3 * 64 * 32 * 4)
+        calls = [item["entry"] for item in entries]
+        self.assertGreater(trusted.ask("time", kind="eager", calls=calls, flush=True)["inner_ns"], 0)
+        self.assertGreater(untrusted.ask("time", calls=calls, flush=True)["inner_ns"], 0)
+        self.assertGreaterEqual(untrusted.ask("place", entries=entries)["bytes"], 0)
+        untrusted.ask("time", calls=calls, flush=False)
+        for entry in calls:
+            self.assertTrue(trusted.ask("expect", entry=entry)["double"])
+            located = untrusted.ask("locate", entry=entry)
+            untrusted.stop()
+            fd = untrusted.read(located["tensors"])
+            result = trusted.ask("compare", [fd], entry=entry, outputs=located["outputs"], tensors=located["tensors"], after=None)
+            untrusted.resume()
+            os.close(fd)
+            self.assertEqual(result["mismatches"], [])
+
+    def test_wrong_candidates_are_told_what_is_wrong(self) -> None:
+        cases = {
+            "return torch.zeros_like(y)": "they are zero",
+            "return torch.empty_like(y)": "elements differ",
+            "return (y + self.linear.bias + self.offset).relu().half()": "dtype float16, expected float32",
+            "return (y + self.linear.bias + self.offset).relu().bfloat16().float()": "elements differ",
+            "return (y + self.linear.bias + self.offset).relu()[:63]": "shape [63, 32], expected [64, 32]",
+            "return ((y + self.linear.bias + self.offset).relu(),)": "tuple of 1, expected a tensor float32[64, 32]",
+            "x += 1; return ((x - 1) @ self.linear.weight.t() + self.linear.bias + self.offset).relu()": "changed, which the reference does not do",
+        }
+        for device in DEVICES:
+            trusted, untrusted = self.start("trusted"), self.start("untrusted")
+            for body, detail in cases.items():
+                with self.subTest(device=device, body=body):
+                    self.prepare(trusted, untrusted, PROBLEM, candidate(body), device)
+                    mismatches = self.trial(trusted, untrusted, 0)["mismatches"]
+                    self.assertTrue(mismatches)
+                    self.assertIn(detail, mismatches[0]["detail"])
+
+    def test_what_goes_wrong_in_a_candidate_is_reported_with_its_phase(self) -> None:
+        module = "from torch import nn\nimport torch\nclass ModelNew(nn.Module):\n"
+        cases = [
+            ("import nothing_of_that_name", "import", "ModuleNotFoundError"),
+            ("x = (", "import", "SyntaxError"),
+            ("raise SystemExit(0)", "import", "SystemExit"),
+            ("x = 1", "no_model_new", "defines no class"),
+            (module + "    def __init__(self): pass", "construct", "TypeError"),
+            (module + "    def __init__(self, n): raise KeyboardInterrupt", "construct", "KeyboardInterrupt"),
+            (candidate("return y @ y"), "run", "RuntimeError"),
+            (candidate("raise SystemExit(0)"), "run", "SystemExit"),
+            (candidate("return y.to_sparse()"), "output_type", "layout"),
+            (candidate("return torch.empty(3, device='meta')"), "output_type", "on meta"),
+            (candidate("return object()"), "output_type", "object"),
+            (candidate("return type('Lazy', (torch.Tensor,), {})(y)"), "output_type", "subclass"),
+        ]
+        trusted, untrusted = self.start("trusted"), self.start("untrusted")
+        for source, kind, text in cases:
+            with self.subTest(text=text, kind=kind), self.assertRaises(Failed) as caught:
+                self.prepare(trusted, untrusted, PROBLEM, source, "cpu")
+                self.trial(trusted, untrusted, 0)
+            self.assertEqual(caught.exception.error["kind"], kind)
+            self.assertIn(text, caught.exception.error["message"])
+            self.assertNotIn("kernelwright_worker", caught.exception.error["traceback"])
+
+    def test_two_runs_are_compared(self) -> None:
+        trusted, untrusted = self.start("trusted"), self.start("untrusted")
+        noisy = candidate("return y + torch.rand(())")
+        for source, differs in ((HONEST, False), (noisy, True)):
+            self.prepare(trusted, untrusted, PROBLEM, source, "cpu")
+            self.give(trusted, untrusted, 0)
+            runs = []
+            for name in ("a", "b"):
+                ran = untrusted.ask("run", entry=0, poison=False)
+                fd = untrusted.read(ran["tensors"])
+                runs.append((name, ran, os.pread(fd, 1 << 20, 0)))
+                os.close(fd)
+            fd = os.memfd_create("both")
+            os.write(fd, runs[0][2] + runs[1][2])
+            runs[1][1]["tensors"][0]["offset"] = len(runs[0][2])
+            sets = {name: {"outputs": ran["outputs"], "tensors": ran["tensors"]} for name, ran, _data in runs}
+            self.assertEqual(trusted.ask("compare_runs", [fd], **sets)["differs"] is not None, differs)
+            os.close(fd)
+
+    def test_layouts_and_values_of_every_kind_travel(self) -> None:
+        problem = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x, index, flag, options):
+        wide = x[:, :1].expand(-1, 5)
+        values, places = x.max(dim=1)
+        x.mul_(options["factor"])
+        return {"t": x.t(), "wide": wide * 1, "max": (values, places), "flag": flag ^ True, "none": None, "empty": x[:0],
+                "mean": float(x.mean()), "n": int(index[0]), "conj": torch.complex(x, x).conj(), "dot": x.sum(), "rows": x[index]}
+
+def get_inputs():
+    return [torch.randn(4, 6).t(), torch.randint(0, 6, (3,)), torch.tensor([True, False]), {"factor": 2.0}]
+"""
+        source = problem.replace("class Model(", "class ModelNew(").split("def get_inputs")[0]
+        for device in DEVICES:
+            with self.subTest(device):
+                trusted, untrusted = self.start("trusted"), self.start("untrusted")
+                loaded = self.prepare(trusted, untrusted, problem, source, device)
+                self.assertEqual(loaded["inputs"][0], "float32[6, 4] strides [1, 6]")
+                self.assertEqual(self.trial(trusted, untrusted, 0)["mismatches"], [])
+                wrong = source.replace("flag ^ True", "flag").replace("int(index[0])", "-1").replace("x.mul_", "x = x.mul")
+                self.prepare(trusted, untrusted, problem, wrong, device)
+                outputs = {item["output"] for item in self.trial(trusted, untrusted, 0)["mismatches"]}
+                self.assertEqual(outputs, {'output["wide"]', 'output["flag"]', 'output["n"]', "input[0] after the call"})
+
+
+class Problems(WorkerCase):
+    def test_broken_problems_are_told_apart(self) -> None:
+        trusted = self.start("trusted")
+        forward = "from torch import nn\nimport torch\nclass Model(nn.Module):\n    def forward(self, x): return x @ x\n"
+        cases = [
+            ("import nothing_of_that_name", "problem_import"),
+            ("def get_inputs(): return []", "problem_shape"),
+            (forward, "problem_shape"),
+            (forward + "def get_inputs(): return torch.zeros(2)", "problem_shape"),
+            (forward + "def get_inputs(): return [torch.zeros(2, 3)]", "problem_run"),
+            (forward + "def get_inputs(): return [object()]", "unsupported"),
+        ]
+        for source, kind in cases:
+            with self.subTest(kind), self.assertRaises(Failed) as caught:
+                self.load(trusted, source, "cpu")
+            self.assertEqual(caught.exception.error["kind"], kind)
+        with self.assertRaises(Failed) as caught:
+            self.load(trusted, PROBLEM, "cuda:99")
+        self.assertEqual(caught.exception.error["kind"], "device")
+
+    def test_problems_that_decide_little_are_found(self) -> None:
+        trusted = self.start("trusted")
+        shell = "from torch import nn\nimport torch\nclass Model(nn.Module):\n    def forward(self, x): return {}\ndef get_inputs(): return [torch.rand(64)]\n"
+        for body, text in (("torch.softmax(x, 0).sum()", "equal within tolerance"), ("x + torch.rand(64)", "for equal inputs")):
+            loaded, fds = self.load(trusted, shell.format(body), "cpu")
+            os.close(fds[0])
+            self.assertIn(text, loaded["degenerate"])
+
+    def test_claims_that_do_not_fit_the_arena_are_refused(self) -> None:
+        trusted = self.start("trusted")
+        _loaded, fds = self.load(trusted, PROBLEM, "cpu")
+        os.close(fds[0])
+        _drawn, fds = trusted.request("draw", entry=0, seed=1, kind="problem")
+        os.close(fds[0])
+        trusted.ask("expect", entry=0)
+        good = {"dtype": "float32", "shape": [64, 32], "strides": [32, 1], "offset": 0, "nbytes": 8192, "requires_grad": False, "device": "cpu"}
+        for change in (
+            {"offset": 64},
+            {"offset": -64},
+            {"offset": 2},
+            {"strides": [32, 2]},
+            {"strides": [-32, 1]},
+            {"shape": [64, 33]},
+            {"nbytes": 1 << 40},
+            {"dtype": "load"},
+            {"shape": [1 << 40, 1 << 40], "strides": [0, 0], "nbytes": 4},
+        ):
+            with self.subTest(change), self.assertRaises(Failed) as caught:
+                fd = os.memfd_create("claims")
+                self.addCleanup(os.close, fd)
+                os.ftruncate(fd, 8192)
+                trusted.ask("compare", [fd], entry=0, outputs={"tensor": 0}, tensors=[{**good, **change}], after=None)
+            self.assertEqual(caught.exception.error["kind"], "unsupported")
