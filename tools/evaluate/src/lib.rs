@@ -1,1 +1,32 @@
-//! The evaluate server: builds, checks and times candidate kernels.
+//! The evaluate server: builds, checks and times candidate kernels, and decides.
+//!
+//! One evaluation is a conversation of the supervisor (this crate) with two workers. The *trusted* one holds the user's problem, its
+//! reference and the baselines; the *untrusted* one holds the candidate, confined and stopped whenever it has nothing to answer. Outputs
+//! are read out of the stopped candidate's memory, and time is the supervisor's own wall clock. Nothing that the candidate prints,
+//! returns or claims decides anything.
+//!
+//! What the candidate does wrong is an [`Evaluation`](kernelwright_protocol::Evaluation); what the problem, the environment or the
+//! request does wrong is an [`EvaluateError`].
+
+mod baselines;
+mod batch;
+mod candidate;
+mod correctness;
+mod draws;
+mod error;
+mod evaluator;
+mod problem;
+mod request;
+mod shelf;
+mod statistics;
+mod surface;
+
+mod timing;
+mod verdict;
+mod wire;
+mod workshop;
+
+pub use error::EvaluateError;
+pub use evaluator::Evaluator;
+pub use request::{BaselineChoice, EvaluateRequest, Limits, Options, Settings};
+pub use surface::serve;

@@ -36,6 +36,13 @@ pub(crate) fn passed() -> Vec<(OsString, OsString)> {
     passed
 }
 
+/// The `PATH` of workers: the folder of their interpreter, then this process's.
+pub(crate) fn search_path(first: Option<&std::path::Path>) -> OsString {
+    let passed = passed().into_iter().find(|(name, _)| name == "PATH").map(|(_, path)| path).unwrap_or_default();
+    let folders = first.map(std::path::Path::to_path_buf).into_iter().chain(std::env::split_paths(&passed));
+    std::env::join_paths(folders).unwrap_or_else(|_| passed.clone())
+}
+
 /// Folders of toolkits and libraries that the passed variables point to: the sandbox must let them be read.
 pub(crate) fn toolkit_folders() -> Vec<PathBuf> {
     passed()

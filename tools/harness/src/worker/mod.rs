@@ -369,6 +369,8 @@ impl Launch<'_> {
         };
         let mut command = Command::new(&self.helper);
         command.arg(sandbox::VERB).arg(serde_json::to_string(&spec)?).env_clear().envs(surroundings::passed());
+        // Programs of a virtual environment that nobody activated: `load_inline` looks for ninja on the PATH.
+        command.env("PATH", surroundings::search_path(self.interpreter.path.parent()));
         command.envs(self.workspace()).envs(self.variables.iter().map(|(name, value)| (name, value))).current_dir(self.scratch.path());
         let log = self.log.open()?;
         command.stdin(Stdio::from(channel)).stdout(log.try_clone()?).stderr(log);

@@ -1,0 +1,110 @@
+//! What a candidate has to beat: the problem's own module, eager and compiled, prepared once per problem.
+
+use std::time::Duration;
+
+use kernelwright_protocol::{Backend, Baseline, BaselineKind, Nanoseconds};
+
+use crate::EvaluateError;
+use crate::batch::{Calls, Room, wanted};
+use crate::draws::Draw;
+use crate::problem::{BASE, Prepared, Problem, Setting, unmeasured};
+use crate::request::compile_limit;
+use crate::statistics::{median, spread};
+use crate::workshop::Workshop;
+
+/// Batches of a first measurement.
+const BATCHES: usize = 5;
+
+/// What has to be known to start a problem's worker again.
+pub(crate) struct Reload<'a> {
+    pub(crate) workshop: &'a Workshop,
+    pub(crate) source: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) setting: Setting,
+    /// The draw of the base entry.
+    pub(crate) base: Draw,
+}
+
+/// Prepares and measures the baselines of these kinds that the problem does not have yet.
+pub(crate) async fn ensure(
+    problem: &mut Problem,
+    kinds: &[BaselineKind],
+    room: Room,
+    reload: &Reload<'_>,
+    say: &(dyn Fn(&str) + Send + Sync),
+) -> Result<(), EvaluateError> {
+    for &kind in kinds {
+        if problem.baselines.iter().any(|known| known.kind == kind) {
+            continue;
+        }
+        say(&format!("measuring the {kind} baseline"));
+        let backend = reload.setting.target.backend;
+        let baseline = match problem.prepare(kind, limit(kind, backend)).await? {
+            Prepared::Ready(first_call) => measure(problem, kind, first_call, room, backend).await?,
+            Prepared::Refused(reason) => unmeasured(kind, reason),
+            Prepared::Lost(reason) => {
+                recover(problem, reload).await?;
+                unmeasured(kind, reason)
+            }
+        };
+        problem.baselines.push(baseline);
+    }
+    Ok(())
+}
+
+/// The faster of the measured baselines of these kinds.
+pub(crate) fn faster(problem: &Problem, kinds: &[BaselineKind]) -> Option<(BaselineKind, Nanoseconds)> {
+    let measured = problem.baselines.iter().filter(|baseline| kinds.contains(&baseline.kind));
+    measured.filter_map(|baseline| Some((baseline.kind, baseline.time_ns?))).min_by_key(|&(_, time)| time)
+}
+
+/// Starts the problem's worker again after a baseline has cost it its life; what was prepared before is prepared again.
+async fn recover(problem: &mut Problem, reload: &Reload<'_>) -> Result<(), EvaluateError> {
+    let fresh = reload.workshop.load(reload.source, reload.name, &reload.setting).await?;
+    let lost = std::mem::replace(problem, fresh);
+    problem.inherit(lost);
+    problem.draw(BASE, reload.base).await?.map_err(|reason| EvaluateError::Protocol(format!("the base draw failed: {reason}")))?;
+    let measured: Vec<_> = problem.baselines.iter().filter(|b| b.time_ns.is_some()).map(|b| b.kind).collect();
+    for kind in measured {
+        problem.prepare(kind, limit(kind, reload.setting.target.backend)).await?;
+    }
+    Ok(())
+}
+
+async fn measure(
+    problem: &mut Problem,
+    kind: BaselineKind,
+    first_call: Nanoseconds,
+    room: Room,
+    backend: Backend,
+) -> Result<Baseline, EvaluateError> {
+    let mut calls = Calls::new();
+    let mut count = 1;
+    let mut times = Vec::new();
+    // The first batches find the length of the others.
+    for batch in 0..BATCHES + 2 {
+        let placed = calls.fresh(count);
+        problem.place(&placed).await?;
+        let per_call = problem.time(kind, &placed).await?.as_secs_f64() / count as f64;
+        if batch < 2 {
+            count = room.calls(wanted(backend), per_call);
+        } else {
+            times.push(per_call);
+        }
+        problem.release(&placed).await?;
+    }
+    Ok(Baseline {
+        kind,
+        time_ns: Some(Nanoseconds::from_seconds(median(&times))),
+        spread: Some(spread(&times)),
+        first_call_ns: Some(first_call),
+        not_measured: None,
+    })
+}
+
+fn limit(kind: BaselineKind, backend: Backend) -> Duration {
+    match kind {
+        BaselineKind::Eager => Duration::from_mins(2),
+        BaselineKind::Compile => compile_limit(backend),
+    }
+}

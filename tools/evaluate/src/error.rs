@@ -1,0 +1,112 @@
+//! What keeps an evaluation from reaching a verdict: never the candidate's doing.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kernelwright_harness::{AskError, Exit, HarnessError, LaunchError, Refusal};
+
+/// The problem, the environment or the request does not allow an evaluation.
+#[derive(Debug, thiserror::Error)]
+pub enum EvaluateError {
+    /// No usable Python, or no place to write.
+    #[error(transparent)]
+    Environment(#[from] HarnessError),
+    /// A worker did not start.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// A file of the request cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The problem file does not import, has not the right shape, raises, or needs a device that is not there.
+    #[error("the problem is invalid ({}): {}", .0.kind, .0.message)]
+    Problem(Refusal),
+    /// The problem takes too long.
+    #[error("the problem's `{op}` took longer than {} s", limit.as_secs())]
+    ProblemSlow {
+        /// Which operation.
+        op: String,
+        /// What it was given.
+        limit: Duration,
+    },
+    /// The problem ends its process, twice in a row.
+    #[error("the problem's process ended ({exit}): {tail}")]
+    ProblemCrashed {
+        /// How.
+        exit: Exit,
+        /// The end of what it printed.
+        tail: String,
+    },
+    /// The two sides do not understand each other; a defect of ours.
+    #[error("the worker protocol was broken: {0}")]
+    Protocol(String),
+    /// The kernel does not let the supervisor read the candidate's memory.
+    #[error("this system does not allow reading a worker's memory: {0}")]
+    Memory(std::io::Error),
+}
+
+impl EvaluateError {
+    /// A stable word for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Environment(_) | Self::Launch(LaunchError::Refused(_)) => "python_unusable",
+            Self::Launch(_) => "worker_failed",
+            Self::File { .. } => "file_unreadable",
+            Self::Problem(refusal) if refusal.kind == "device" => "device_unavailable",
+            Self::Problem(_) | Self::ProblemSlow { .. } | Self::ProblemCrashed { .. } => "problem_invalid",
+            Self::Protocol(_) => "internal",
+            Self::Memory(_) => "memory_unreadable",
+        }
+    }
+
+    /// What to try, in a sentence.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        let text = match self {
+            Self::Environment(error) => error.hint(),
+            Self::Launch(LaunchError::Refused(_)) => "repair the torch installation, or name another Python with KERNELWRIGHT_PYTHON",
+            Self::Launch(_) => "run `kernelwright doctor`; RUST_LOG=debug shows what was started",
+            Self::File { .. } => "give the path of a readable file, or the source itself",
+            Self::Problem(refusal) => match refusal.kind.as_str() {
+                "problem_import" => "the problem file must import without errors under the Python that `kernelwright doctor` names",
+                "problem_shape" => {
+                    "a problem file defines a class `Model`, `get_inputs()` and, if `Model` takes arguments, `get_init_inputs()`"
+                }
+                "device" => "use another target, or move the inputs to a device that exists",
+                "unsupported" => "inputs and arguments must be tensors, numbers, strings, None, or lists, tuples and dicts of these",
+                _ => "run the problem file by hand: `Model(*get_init_inputs())(*get_inputs())` must work",
+            },
+            Self::ProblemSlow { .. } => "make the problem smaller",
+            Self::ProblemCrashed { .. } => "run the problem by hand; if memory runs out, make it smaller",
+            Self::Protocol(_) => "report this with the log",
+            Self::Memory(_) => "set /proc/sys/kernel/yama/ptrace_scope to 1 or less, and in a container allow process_vm_readv",
+        };
+        text.to_owned()
+    }
+
+    /// Python's own account, where there is one.
+    #[must_use]
+    pub fn details(&self) -> Option<&str> {
+        match self {
+            Self::Problem(refusal) if !refusal.traceback.is_empty() => Some(&refusal.traceback),
+            _ => None,
+        }
+    }
+
+    /// What a question to the trusted worker ended in; `tail` is the end of what that worker printed.
+    pub(crate) fn trusted(error: AskError, tail: impl FnOnce() -> String) -> Self {
+        match error {
+            AskError::Refused(refusal) if refusal.kind == "internal" => Self::Protocol(refusal.message),
+            AskError::Refused(refusal) => Self::Problem(refusal),
+            AskError::Deadline { op, limit } => Self::ProblemSlow { op, limit },
+            AskError::Ended(exit) => Self::ProblemCrashed { exit, tail: tail() },
+            AskError::Violation(detail) => Self::Protocol(detail),
+            AskError::Freeze(error) => Self::Protocol(error.to_string()),
+        }
+    }
+}

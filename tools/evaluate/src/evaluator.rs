@@ -1,0 +1,327 @@
+//! The supervisor: one evaluation from its request to its verdict.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use kernelwright_harness::{LaunchError, Worker};
+use kernelwright_protocol::{
+    BaselineReport, Bytes, CandidateId, Correct, Evaluation, Finding, NotMeasured, ProblemId, Sandbox, Severity, Target, Verdict,
+};
+use tokio::sync::OnceCell;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::baselines::{self, Reload};
+use crate::batch::Room;
+use crate::candidate::Candidate;
+use crate::correctness::{self, Passed};
+use crate::draws::{self, Draw};
+use crate::problem::{BASE, Problem, Setting};
+use crate::shelf::{IDLE, Key, Shelf, Spare};
+use crate::timing::{self, Session};
+use crate::verdict::{Stop, deciding_finding};
+use crate::workshop::{Bench, TritonMode, Workshop};
+use crate::{BaselineChoice, EvaluateError, EvaluateRequest, Limits, Settings, wire};
+
+/// The share of the memory limit that the inputs and outputs of one side's batch may take.
+const BATCH_SHARE: u64 = 4;
+
+/// Evaluates candidates, one at a time per target. Cheap to clone; clones share everything.
+#[derive(Clone, Debug)]
+pub struct Evaluator {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    settings: Settings,
+    workshop: OnceCell<Workshop>,
+    targets: Mutex<HashMap<Target, Arc<tokio::sync::Mutex<Shelf>>>>,
+    spare: Mutex<Option<Spare>>,
+    /// Counts uses, to tell whether one has been the last for long.
+    uses: AtomicU64,
+}
+
+impl Evaluator {
+    /// An evaluator; nothing is started before the first request.
+    ///
+    /// This process becomes the one that orphans of workers come to, and is closed to inspection by processes of the same user.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        kernelwright_harness::supervise();
+        let inner =
+            Inner { settings, workshop: OnceCell::new(), targets: Mutex::default(), spare: Mutex::default(), uses: AtomicU64::new(0) };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Builds, checks and times one candidate. Dropping the future kills the candidate with everything it has started.
+    ///
+    /// A problem whose process ends is started once more, with the candidate from the beginning.
+    pub async fn evaluate(&self, request: &EvaluateRequest, say: &(dyn Fn(&str) + Send + Sync)) -> Result<Evaluation, EvaluateError> {
+        match self.attempt(request, say).await {
+            Err(EvaluateError::ProblemCrashed { .. }) => self.attempt(request, say).await,
+            outcome => outcome,
+        }
+    }
+
+    /// Measures what a candidate has to beat.
+    pub async fn measure_baseline(
+        &self,
+        source: &str,
+        name: &str,
+        target: Target,
+        choice: BaselineChoice,
+        tf32: bool,
+        say: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<BaselineReport, EvaluateError> {
+        let workshop = self.workshop().await?;
+        let shelf = self.shelf(target);
+        let mut shelf = shelf.lock().await;
+        let key = Key { problem: ProblemId::of(source), tf32 };
+        let setting = workshop.setting(target, tf32);
+        let mut problem = match shelf.take(&key) {
+            Some(problem) => problem,
+            None => {
+                say("loading the problem");
+                shelf.make_room();
+                workshop.load(source, name, &setting).await?
+            }
+        };
+        let base = draws::plan(std::num::NonZeroU32::MIN)[0];
+        let inputs = problem.draw(BASE, base).await?.map_err(correctness::base_failed)?;
+        // Outputs are about as large as inputs; a batch that is shorter than wanted does no harm.
+        let room = self.room(2 * wire::total_bytes(&inputs.tensors), &self.inner.settings.limits);
+        let reload = Reload { workshop, source, name, setting, base };
+        baselines::ensure(&mut problem, choice.kinds(), room, &reload, say).await?;
+        let report = BaselineReport {
+            problem: key.problem.clone(),
+            target,
+            baselines: problem.baselines.iter().filter(|baseline| choice.kinds().contains(&baseline.kind)).cloned().collect(),
+            inputs: problem.facts.inputs.clone(),
+            outputs: problem.facts.outputs.clone(),
+            findings: degenerate(&problem).into_iter().collect(),
+        };
+        self.put_back(&mut shelf, key, problem).await;
+        Ok(report)
+    }
+
+    async fn attempt(&self, request: &EvaluateRequest, say: &(dyn Fn(&str) + Send + Sync)) -> Result<Evaluation, EvaluateError> {
+        let started = Instant::now();
+        let workshop = self.workshop().await?;
+        let triton = TritonMode::of(&request.candidate_source, request.target);
+        let limits = request.options.limits.unwrap_or(self.inner.settings.limits);
+        let bench = Bench { backend: request.target.backend, triton, process: limits.process };
+        let shelf = self.shelf(request.target);
+        say("waiting for the target");
+        let mut shelf = shelf.lock().await;
+        let key = Key { problem: ProblemId::of(&request.problem_source), tf32: request.options.tf32 };
+        let (mut problem, worker) = match shelf.take(&key) {
+            Some(problem) => {
+                say("starting the candidate's process");
+                (problem, self.untrusted(workshop, bench).await?)
+            }
+            None => {
+                say("loading the problem");
+                shelf.make_room();
+                let setting = workshop.setting(request.target, request.options.tf32);
+                let load = workshop.load(&request.problem_source, &request.problem_name, &setting);
+                tokio::try_join!(load, async { Ok(self.untrusted(workshop, bench).await?) })?
+            }
+        };
+        let mut candidate = Candidate::new(worker, limits);
+        let sandbox = candidate.sandbox().clone();
+        let mut findings: Vec<Finding> = degenerate(&problem).into_iter().chain(degraded(&sandbox)).collect();
+        let case = Case { request, workshop, triton, room: |bytes| self.room(bytes, &limits) };
+        let outcome = case.run(&mut problem, &mut candidate, say).await;
+        candidate.end().await;
+        let verdict = match outcome {
+            Ok(correct) => Verdict::Correct(Box::new(correct)),
+            Err(Stop::Decided(verdict)) => *verdict,
+            Err(Stop::Failed(error)) => return Err(error),
+        };
+        self.put_back(&mut shelf, key.clone(), problem).await;
+        self.start_spare(bench);
+        findings.extend(deciding_finding(&verdict));
+        findings.extend(trial_findings(&verdict));
+        if triton == TritonMode::Interpreted {
+            let message = "Triton kernels ran in Triton's interpreter: values were checked, time and races were not".to_owned();
+            findings.push(Finding { rule: "triton_interpreter".to_owned(), severity: Severity::Warning, message });
+        }
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        Ok(Evaluation {
+            problem: key.problem,
+            candidate: CandidateId::of(&request.candidate_source),
+            target: request.target,
+            verdict,
+            findings,
+            sandbox,
+            wall_ns: started.elapsed().into(),
+        })
+    }
+
+    /// Found once; a failure is looked for again, so that installing torch needs no restart.
+    async fn workshop(&self) -> Result<&Workshop, EvaluateError> {
+        let open = || async {
+            let settings = self.inner.settings.clone();
+            let opened = tokio::task::spawn_blocking(move || Workshop::open(settings)).await;
+            opened.map_err(|error| EvaluateError::Protocol(error.to_string()))?.map_err(EvaluateError::from)
+        };
+        self.inner.workshop.get_or_try_init(open).await
+    }
+
+    fn shelf(&self, target: Target) -> Arc<tokio::sync::Mutex<Shelf>> {
+        let mut targets = self.inner.targets.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(targets.entry(target).or_default())
+    }
+
+    fn room(&self, bytes_per_call: u64, limits: &Limits) -> Room {
+        Room { bytes_per_call, memory: Bytes(limits.memory.0 / BATCH_SHARE) }
+    }
+
+    /// The spare worker where it fits, else a fresh one.
+    async fn untrusted(&self, workshop: &Workshop, bench: Bench) -> Result<Worker, LaunchError> {
+        let spare = self.inner.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(spare) = spare
+            && let Some(worker) = spare.worker(bench).await
+        {
+            return Ok(worker);
+        }
+        workshop.bench(bench).await
+    }
+
+    /// Starts a worker for the next candidate. Called with the target's lock held and nothing being timed; the next evaluation waits
+    /// for this worker before it times anything.
+    fn start_spare(&self, bench: Bench) {
+        let inner = Arc::clone(&self.inner);
+        let task = tokio::spawn(async move {
+            let Some(workshop) = inner.workshop.get() else { return Err(LaunchError::Slow(Duration::ZERO)) };
+            workshop.bench(bench).await
+        });
+        let spare = Spare::new(bench, AbortOnDropHandle::new(task));
+        *self.inner.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(spare);
+        self.retire_when_idle();
+    }
+
+    /// Puts a problem back for the next evaluation, unless its worker no longer works.
+    async fn put_back(&self, shelf: &mut Shelf, key: Key, mut problem: Problem) {
+        if problem.forget_all().await.is_ok() {
+            shelf.put(key, problem);
+        }
+        self.retire_when_idle();
+    }
+
+    /// Ends all workers some time after the last use.
+    fn retire_when_idle(&self) {
+        let use_number = self.inner.uses.fetch_add(1, Ordering::Relaxed) + 1;
+        let inner = Arc::downgrade(&self.inner);
+        tokio::spawn(async move {
+            tokio::time::sleep(IDLE).await;
+            let Some(inner) = inner.upgrade() else { return };
+            if inner.uses.load(Ordering::Relaxed) != use_number {
+                return;
+            }
+            inner.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let shelves: Vec<_> = inner.targets.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+            for shelf in shelves {
+                if let Ok(mut shelf) = shelf.try_lock() {
+                    shelf.clear();
+                }
+            }
+        });
+    }
+}
+
+/// One candidate on one problem, with both workers running.
+struct Case<'a, R: Fn(u64) -> Room> {
+    request: &'a EvaluateRequest,
+    workshop: &'a Workshop,
+    triton: TritonMode,
+    room: R,
+}
+
+impl<R: Fn(u64) -> Room> Case<'_, R> {
+    async fn run(&self, problem: &mut Problem, candidate: &mut Candidate, say: &(dyn Fn(&str) + Send + Sync)) -> Result<Correct, Stop> {
+        let setting = Setting { threads: self.workshop.threads(self.triton), ..problem.setting };
+        say("building the candidate");
+        let import = candidate.build(&self.request.candidate_source, &setting).await?;
+        let construct = candidate.construct(problem).await?;
+        let draws = draws::plan(self.request.options.trials);
+        let passed = correctness::check(problem, candidate, &draws, say).await?;
+        if !self.request.options.measure {
+            return Ok(untimed(passed, "the request asked for correctness only"));
+        }
+        if self.triton == TritonMode::Interpreted {
+            return Ok(untimed(passed, "Triton's interpreter checks correctness only; times need a GPU"));
+        }
+        self.time(problem, candidate, passed, import + construct, draws[0], say).await
+    }
+
+    async fn time(
+        &self,
+        problem: &mut Problem,
+        candidate: &mut Candidate,
+        mut passed: Passed,
+        build: Duration,
+        base: Draw,
+        say: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<Correct, Stop> {
+        let EvaluateRequest { problem_source: source, problem_name: name, target, options, .. } = self.request;
+        let room = (self.room)(passed.bytes_per_call);
+        let kinds = options.baselines.kinds();
+        let reload = Reload { workshop: self.workshop, source, name, setting: problem.setting, base };
+        baselines::ensure(problem, kinds, room, &reload, say).await?;
+        let Some((baseline, expected)) = baselines::faster(problem, kinds) else {
+            return Ok(untimed(passed, "no baseline could be measured"));
+        };
+        let session = Session {
+            baseline,
+            expected,
+            backend: target.backend,
+            room,
+            pairs: options.pairs.map(|pairs| pairs.get() as usize),
+            build,
+            first_call: passed.first_call,
+            trials: passed.trials.clone(),
+        };
+        let measured = timing::measure(problem, candidate, session, say).await?;
+        passed.trials.timed_calls_verified = measured.verified;
+        Ok(Correct {
+            trials: passed.trials,
+            error_over_tolerance: passed.error_over_tolerance.max(measured.error_over_tolerance),
+            timing: Some(measured.timing),
+            not_measured: None,
+        })
+    }
+}
+
+fn untimed(passed: Passed, reason: &str) -> Correct {
+    Correct {
+        trials: passed.trials,
+        error_over_tolerance: passed.error_over_tolerance,
+        timing: None,
+        not_measured: Some(NotMeasured { reason: reason.to_owned() }),
+    }
+}
+
+fn degenerate(problem: &Problem) -> Option<Finding> {
+    let reason = problem.facts.degenerate.as_ref()?;
+    let message = format!("a verdict on this problem is worth little: {reason}");
+    Some(Finding { rule: "degenerate_problem".to_owned(), severity: Severity::Warning, message })
+}
+
+fn degraded(sandbox: &Sandbox) -> Option<Finding> {
+    let missing = sandbox.missing.join("; ");
+    let message = format!("the candidate ran without some layers of isolation: {missing}");
+    (!missing.is_empty()).then(|| Finding { rule: "sandbox_degraded".to_owned(), severity: Severity::Note, message })
+}
+
+fn trial_findings(verdict: &Verdict) -> Vec<Finding> {
+    let trials = match verdict {
+        Verdict::Correct(correct) => &correct.trials,
+        Verdict::Incorrect { trials, .. } => trials,
+        _ => return vec![],
+    };
+    let skipped = |label: &String| Finding { rule: "trial_skipped".to_owned(), severity: Severity::Note, message: label.clone() };
+    trials.skipped.iter().map(skipped).collect()
+}

@@ -1,0 +1,138 @@
+//! What can be asked, and the settings that stay the same between requests.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kernelwright_harness::sandbox;
+use kernelwright_protocol::{Backend, BaselineKind, Bytes, Target};
+
+/// What an evaluator needs to know about this machine.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The Python to use; found as `Interpreter::find` does when absent.
+    pub python: Option<PathBuf>,
+    /// Where packages are unpacked, logs kept and scratch folders made.
+    pub cache_dir: PathBuf,
+    /// The executable that answers to `sandbox::VERB`: kernelwright itself.
+    pub sandbox_helper: PathBuf,
+    /// Threads (and, on `cpu`, processors) that each side may use; all that this process may use when absent.
+    pub threads: Option<usize>,
+    /// Limits of requests that set none.
+    pub limits: Limits,
+}
+
+impl Settings {
+    /// The user's cache folder, this executable as the helper, every processor, default limits.
+    pub fn new(sandbox_helper: PathBuf) -> Self {
+        let cache_dir = kernelwright_harness::default_cache();
+        Self { python: None, cache_dir, sandbox_helper, threads: None, limits: Limits::default() }
+    }
+}
+
+/// How long the phases of a candidate may take, and how much it may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Importing, with all compilation that the import does, and constructing `ModelNew`.
+    pub build: Duration,
+    /// One call; the first one compiles and tunes.
+    pub run: Duration,
+    /// One batch of timed calls.
+    pub time: Duration,
+    /// Memory for the inputs and outputs of one batch, and for one call's outputs.
+    pub memory: Bytes,
+    /// Limits of the process.
+    pub process: sandbox::Limits,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            build: Duration::from_mins(5),
+            run: Duration::from_mins(2),
+            time: Duration::from_mins(2),
+            memory: Bytes(4 << 30),
+            process: sandbox::Limits::default(),
+        }
+    }
+}
+
+/// One candidate to evaluate.
+#[derive(Clone, Debug)]
+pub struct EvaluateRequest {
+    /// The text of the problem file.
+    pub problem_source: String,
+    /// What the problem is called in messages and tracebacks, e.g. its file name.
+    pub problem_name: String,
+    /// The text of the candidate file.
+    pub candidate_source: String,
+    /// Where to run.
+    pub target: Target,
+    /// How.
+    pub options: Options,
+}
+
+/// How to evaluate.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many different draws of inputs to check.
+    pub trials: NonZeroU32,
+    /// Which baselines to compare with.
+    pub baselines: BaselineChoice,
+    /// Whether to time a correct candidate.
+    pub measure: bool,
+    /// Whether TF32 is allowed, on both sides.
+    pub tf32: bool,
+    /// How many interleaved pairs to time; as many as fit into a reasonable time when absent.
+    pub pairs: Option<NonZeroU32>,
+    /// Limits; those of the settings when absent.
+    pub limits: Option<Limits>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let trials = const { NonZeroU32::new(5).expect("five is not zero") };
+        Self { trials, baselines: BaselineChoice::All, measure: true, tf32: false, pairs: None, limits: None }
+    }
+}
+
+/// Which baselines to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BaselineChoice {
+    /// Eager and compiled.
+    All,
+    /// The problem's module as written; saves the time of compiling it.
+    EagerOnly,
+    /// The compiled module only.
+    CompileOnly,
+}
+
+impl BaselineChoice {
+    pub(crate) fn kinds(self) -> &'static [BaselineKind] {
+        match self {
+            Self::All => &[BaselineKind::Eager, BaselineKind::Compile],
+            Self::EagerOnly => &[BaselineKind::Eager],
+            Self::CompileOnly => &[BaselineKind::Compile],
+        }
+    }
+}
+
+/// Limits on the trusted side: generous, because the problem is the user's own.
+pub(crate) mod trusted {
+    use std::time::Duration;
+
+    /// Starting a worker: importing torch from a cold disk.
+    pub(crate) const START: Duration = Duration::from_mins(3);
+    /// Loading the problem, or one reference run with its float64 twin.
+    pub(crate) const STEP: Duration = Duration::from_mins(10);
+    /// Beyond its own limit, what preparing a baseline may take before the worker counts as hung.
+    pub(crate) const BASELINE_SLACK: Duration = Duration::from_secs(20);
+}
+
+/// How long `torch.compile` may take.
+pub(crate) fn compile_limit(backend: Backend) -> Duration {
+    match backend {
+        Backend::Cpu => Duration::from_mins(3),
+        Backend::Cuda => Duration::from_mins(5),
+    }
+}

@@ -1,0 +1,75 @@
+//! What is kept between evaluations: loaded problems per target, and a spare worker for the next candidate.
+
+use std::time::Duration;
+
+use kernelwright_harness::{LaunchError, Worker};
+use kernelwright_protocol::ProblemId;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::problem::Problem;
+use crate::workshop::Bench;
+
+/// How many problems stay loaded per target. Each holds its inputs, its state and a compiled baseline.
+const PROBLEMS: usize = 2;
+
+/// How long workers are kept without work.
+pub(crate) const IDLE: Duration = Duration::from_mins(10);
+
+/// What a loaded problem depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) problem: ProblemId,
+    pub(crate) tf32: bool,
+}
+
+/// The loaded problems of one target, the most recently used last. Holding its lock is having the target to oneself.
+#[derive(Debug, Default)]
+pub(crate) struct Shelf {
+    problems: Vec<(Key, Problem)>,
+}
+
+impl Shelf {
+    /// Takes a problem out. Whoever is cancelled while using it drops it, and with it a worker in an unknown state.
+    pub(crate) fn take(&mut self, key: &Key) -> Option<Problem> {
+        let position = self.problems.iter().position(|(known, _)| known == key)?;
+        Some(self.problems.remove(position).1)
+    }
+
+    /// Puts a problem back, in the place of the one that was not used for longest.
+    pub(crate) fn put(&mut self, key: Key, problem: Problem) {
+        if self.problems.len() >= PROBLEMS {
+            self.problems.remove(0);
+        }
+        self.problems.push((key, problem));
+    }
+
+    /// Makes room before another problem is loaded.
+    pub(crate) fn make_room(&mut self) {
+        if self.problems.len() >= PROBLEMS {
+            self.problems.remove(0);
+        }
+    }
+
+    /// Ends every worker.
+    pub(crate) fn clear(&mut self) {
+        self.problems.clear();
+    }
+}
+
+/// A worker on its way for a candidate that has not come yet.
+#[derive(Debug)]
+pub(crate) struct Spare {
+    bench: Bench,
+    worker: AbortOnDropHandle<Result<Worker, LaunchError>>,
+}
+
+impl Spare {
+    pub(crate) fn new(bench: Bench, worker: AbortOnDropHandle<Result<Worker, LaunchError>>) -> Self {
+        Self { bench, worker }
+    }
+
+    /// The worker, where it fits and has started.
+    pub(crate) async fn worker(self, bench: Bench) -> Option<Worker> {
+        if self.bench == bench { self.worker.await.ok()?.ok() } else { None }
+    }
+}

@@ -1,0 +1,223 @@
+//! The MCP surface: two tools over one [`Evaluator`].
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use kernelwright_protocol::{BaselineReport, Evaluation, Target};
+use kernelwright_server::{Progress, ServeError, ToolFailure, Transport, prepare};
+use rmcp::handler::server::router::tool::ToolRouter;
+use rmcp::handler::server::wrapper::{Json, Parameters};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler, tool, tool_handler, tool_router};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{BaselineChoice, EvaluateError, EvaluateRequest, Evaluator, Options, Settings};
+
+/// The most trials a call may ask for.
+const TRIALS: u32 = 20;
+
+/// What a problem is called when its source was given without a name.
+const UNNAMED: &str = "problem.py";
+
+/// Serves `evaluate_kernel` and `measure_baseline` until the client leaves or a signal arrives.
+pub async fn serve(settings: Settings, transport: Transport) -> Result<(), ServeError> {
+    let server = Server { evaluator: Evaluator::new(settings), tools: prepare(Server::tool_router()) };
+    kernelwright_server::serve(server, transport).await
+}
+
+#[derive(Clone)]
+struct Server {
+    evaluator: Evaluator,
+    tools: ToolRouter<Self>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct EvaluateArgs {
+    /// Source of the problem file: a class `Model`, `get_inputs()` and `get_init_inputs()`. Give this or `problem_file`.
+    problem: Option<String>,
+    /// Path of the problem file on the server's machine.
+    problem_file: Option<PathBuf>,
+    /// Source of the candidate file: a class `ModelNew` with the constructor and forward of `Model`. Give this or `candidate_file`.
+    candidate: Option<String>,
+    /// Path of the candidate file on the server's machine.
+    candidate_file: Option<PathBuf>,
+    /// Where to run: cpu, cuda or cuda:N; cpu without it.
+    target: Option<Target>,
+    /// Whether to time a correct candidate; true without it.
+    measure: Option<bool>,
+    /// How many different draws of inputs to check, 1 to 20; 5 without it.
+    trials: Option<u32>,
+    /// Whether TF32 is allowed, for the baselines as well; false without it.
+    tf32: Option<bool>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct BaselineArgs {
+    /// Source of the problem file. Give this or `problem_file`.
+    problem: Option<String>,
+    /// Path of the problem file on the server's machine.
+    problem_file: Option<PathBuf>,
+    /// Where to run: cpu, cuda or cuda:N; cpu without it.
+    target: Option<Target>,
+    /// Whether TF32 is allowed; false without it.
+    tf32: Option<bool>,
+}
+
+#[tool_router]
+impl Server {
+    /// Build, check and time one candidate kernel against a problem, and return one status.
+    ///
+    /// `correct` carries the speedup over the faster of eager PyTorch and torch.compile, with its 95 % interval. `incorrect` says which output
+    /// of which draw is how far off; `build_failed` and `faulted` carry the compiler's or Python's messages; `timed_out` and `rejected` say
+    /// why. A candidate that fails is a successful call. Outputs are checked on several draws of inputs (scaled, structured, special values)
+    /// against a float64 reference, and outputs of timed calls as well. The candidate runs confined: no network, writes only in its own folder.
+    #[tool(
+        title = "Evaluate kernel",
+        annotations(read_only_hint = false, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
+    )]
+    async fn evaluate_kernel(
+        &self,
+        Parameters(args): Parameters<EvaluateArgs>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<Json<Evaluation>, ToolFailure> {
+        let progress = Progress::start(&context, "starting");
+        let say = |message: &str| progress.say(message);
+        let request = args.read().await?;
+        unless_cancelled(&progress, self.evaluator.evaluate(&request, &say)).await
+    }
+
+    /// Measure what a candidate has to beat: the problem's own time, eager and compiled, and what its inputs and outputs are.
+    ///
+    /// Call it once before the first candidate; the figures are kept for the evaluations of the same problem.
+    #[tool(
+        title = "Measure baseline",
+        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
+    )]
+    async fn measure_baseline(
+        &self,
+        Parameters(args): Parameters<BaselineArgs>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<Json<BaselineReport>, ToolFailure> {
+        let progress = Progress::start(&context, "starting");
+        let say = |message: &str| progress.say(message);
+        let (source, name) = text(args.problem, args.problem_file, "problem").await?;
+        let target = args.target.unwrap_or(Target::CPU);
+        let tf32 = args.tf32.unwrap_or(false);
+        unless_cancelled(&progress, self.evaluator.measure_baseline(&source, &name, target, BaselineChoice::All, tf32, &say)).await
+    }
+}
+
+#[tool_handler(
+    router = self.tools,
+    name = "kernelwright-evaluate",
+    instructions = "Decides whether a GPU or CPU kernel is right and how fast it is. A problem is a Python file with `Model`, `get_inputs()` and \
+        `get_init_inputs()`; a candidate is a Python file with `ModelNew`, which may hold Triton, inline CUDA or C++. Call measure_baseline once, then \
+        evaluate_kernel for each candidate: only status `correct` carries a time. On target cpu, Triton kernels are checked by the interpreter and not \
+        timed. Calls take seconds to minutes and report progress; cancelling one kills the candidate. Do not repeat a call with the same candidate."
+)]
+impl ServerHandler for Server {}
+
+impl EvaluateArgs {
+    async fn read(self) -> Result<EvaluateRequest, ToolFailure> {
+        let mut options = Options { measure: self.measure.unwrap_or(true), tf32: self.tf32.unwrap_or(false), ..Options::default() };
+        if let Some(trials) = self.trials {
+            let allowed = NonZeroU32::new(trials).filter(|trials| trials.get() <= TRIALS);
+            options.trials = allowed.ok_or_else(|| {
+                ToolFailure::new("invalid_arguments", format!("{trials} trials were asked for"), "ask for 1 to 20 trials")
+            })?;
+        }
+        let (problem_source, problem_name) = text(self.problem, self.problem_file, "problem").await?;
+        let (candidate_source, _) = text(self.candidate, self.candidate_file, "candidate").await?;
+        let target = self.target.unwrap_or(Target::CPU);
+        Ok(EvaluateRequest { problem_source, problem_name, candidate_source, target, options })
+    }
+}
+
+/// The text of an argument that is given as source or as a file, and what to call it.
+async fn text(source: Option<String>, file: Option<PathBuf>, what: &str) -> Result<(String, String), ToolFailure> {
+    match (source, file) {
+        (Some(source), None) => Ok((source, UNNAMED.to_owned())),
+        (None, Some(path)) => match tokio::fs::read_to_string(&path).await {
+            Ok(source) => Ok((source, path.file_name().map_or(UNNAMED.into(), |name| name.to_string_lossy()).into_owned())),
+            Err(source) => Err(failure(&EvaluateError::File { path, source })),
+        },
+        (Some(_), Some(_)) => {
+            let reason = format!("both `{what}` and `{what}_file` are given");
+            Err(ToolFailure::new("invalid_arguments", reason, "give one of them"))
+        }
+        (None, None) => {
+            let reason = format!("neither `{what}` nor `{what}_file` is given");
+            Err(ToolFailure::new("invalid_arguments", reason, format!("give the source text as `{what}` or a path as `{what}_file`")))
+        }
+    }
+}
+
+/// Waits for the work unless the client cancels the call; dropped work kills its workers.
+async fn unless_cancelled<T>(progress: &Progress, work: impl Future<Output = Result<T, EvaluateError>>) -> Result<Json<T>, ToolFailure> {
+    let cancelled = progress.cancelled();
+    tokio::select! {
+        answer = work => answer.map(Json).map_err(|error| failure(&error)),
+        () = cancelled.cancelled() => Err(ToolFailure::new("cancelled", "the call was cancelled", "call again to start over")),
+    }
+}
+
+fn failure(error: &EvaluateError) -> ToolFailure {
+    let reason = match error.details() {
+        Some(details) => format!("{error}\n{details}"),
+        None => error.to_string(),
+    };
+    ToolFailure::new(error.code(), reason, error.hint())
+}
+
+#[cfg(test)]
+mod tests {
+    use kernelwright_harness::Refusal;
+
+    use super::*;
+
+    #[test]
+    fn hosts_have_no_objections_to_the_tools() {
+        let tools = prepare(Server::tool_router()).list_all();
+        assert_eq!(tools.iter().map(|tool| tool.name.as_ref()).collect::<Vec<_>>(), ["evaluate_kernel", "measure_baseline"]);
+        let objections = kernelwright_server::lint("kernelwright-evaluate", &tools);
+        assert!(objections.is_empty(), "{objections:#?}");
+    }
+
+    #[tokio::test]
+    async fn arguments_that_make_no_request_are_explained() {
+        let read = |value: serde_json::Value| async move {
+            let args: EvaluateArgs = serde_json::from_value(value).unwrap();
+            args.read().await.map(|_| ()).map_err(|failure| failure.reason)
+        };
+        let problem = "x";
+        assert_eq!(read(serde_json::json!({"problem": problem, "candidate": "y"})).await, Ok(()));
+        assert_eq!(
+            read(serde_json::json!({"problem": problem})).await,
+            Err("neither `candidate` nor `candidate_file` is given".to_owned())
+        );
+        assert_eq!(
+            read(serde_json::json!({"problem": problem, "candidate": "y", "trials": 0})).await,
+            Err("0 trials were asked for".to_owned())
+        );
+        let missing = read(serde_json::json!({"problem_file": "/nowhere/p.py", "candidate": "y"})).await.unwrap_err();
+        assert!(missing.starts_with("cannot read /nowhere/p.py: "), "{missing}");
+    }
+
+    #[test]
+    fn a_failure_says_where_python_failed() {
+        let refusal = Refusal {
+            kind: "problem_shape".into(),
+            phase: "load".into(),
+            message: "no class `Model`".into(),
+            traceback: "problem.py, line 3".into(),
+        };
+        let failure = failure(&EvaluateError::Problem(refusal));
+        assert_eq!(
+            (failure.code, failure.reason.as_str()),
+            ("problem_invalid", "the problem is invalid (problem_shape): no class `Model`\nproblem.py, line 3")
+        );
+    }
+}

@@ -1,0 +1,276 @@
+//! How fast a correct candidate is, in pairs of batches interleaved with the faster baseline, on the supervisor's clock.
+
+use std::time::{Duration, Instant};
+
+use kernelwright_protocol::{Backend, Baseline, BaselineKind, Nanoseconds, Timing, Trials};
+
+use crate::batch::{Calls, Room, wanted};
+use crate::candidate::{Batch, Candidate};
+use crate::draws::random_below;
+use crate::problem::{Placed, Problem};
+use crate::statistics::{median, median_interval, spread};
+use crate::verdict::Stop;
+
+/// Fewest and most pairs where the request names no number; between them, as many as fit into [`BUDGET`].
+const PAIRS: std::ops::RangeInclusive<usize> = 5..=15;
+
+/// How long the pairs may go on beyond the fewest.
+const BUDGET: Duration = Duration::from_secs(10);
+
+/// What verifying timed calls may cost, counted in reference runs.
+const VERIFY_BUDGET: Duration = Duration::from_secs(8);
+
+/// How far the two sides' clocks may differ, as a share of a batch, and in any case. The median over all batches is judged: single
+/// batches are disturbed by whatever else the machine does.
+const CLOCKS_SHARE: f64 = 0.05;
+const CLOCKS_SLACK: Duration = Duration::from_micros(500);
+
+/// What saying where an output lies may take; more than that is work, and counts as time of the batch.
+const LOCATE_SLACK: Duration = Duration::from_millis(1);
+
+/// What is needed beside the two workers.
+pub(crate) struct Session {
+    pub(crate) baseline: BaselineKind,
+    /// What is known of the baseline's time of one call, for the length of its batches.
+    pub(crate) expected: Nanoseconds,
+    pub(crate) backend: Backend,
+    pub(crate) room: Room,
+    pub(crate) pairs: Option<usize>,
+    pub(crate) build: Duration,
+    pub(crate) first_call: Duration,
+    pub(crate) trials: Trials,
+}
+
+/// A time, and what was verified while it was taken.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) timing: Timing,
+    pub(crate) verified: u32,
+    pub(crate) error_over_tolerance: f64,
+}
+
+/// Seconds of one call, batch by batch.
+#[derive(Default)]
+struct Samples {
+    baseline: Vec<f64>,
+    candidate: Vec<f64>,
+    /// What the candidate's clock says beyond the supervisor's, as shares of the batches.
+    clocks: Vec<f64>,
+}
+
+/// Times the candidate against the session's baseline.
+pub(crate) async fn measure(
+    problem: &mut Problem,
+    candidate: &mut Candidate,
+    session: Session,
+    say: &(dyn Fn(&str) + Send + Sync),
+) -> Result<Measured, Stop> {
+    let mut calls = Calls::new();
+    let wanted = wanted(session.backend);
+    let ours = overhead_of_baseline(problem, session.baseline).await?;
+    let theirs = overhead_of_candidate(candidate).await?;
+    let candidate_calls = calibrate(candidate, &mut calls, session.room, wanted, theirs).await?;
+    let baseline_calls = session.room.calls(wanted, session.expected.seconds());
+    let mut checks = Checks::within(problem.facts.reference_ns);
+    let mut samples = Samples::default();
+    let started = Instant::now();
+    let most = session.pairs.unwrap_or(*PAIRS.end());
+    while samples.candidate.len() < most {
+        let pair = samples.candidate.len();
+        let late = session.pairs.is_none() && pair >= *PAIRS.start() && started.elapsed() > BUDGET;
+        if late {
+            break;
+        }
+        say(&format!("timing pair {} of {most}", pair + 1));
+        // A B, B A, A B, ...: what drifts hits both sides alike.
+        if pair % 2 == 0 {
+            samples.baseline.push(time_baseline(problem, session.baseline, calls.fresh(baseline_calls), ours).await?);
+        }
+        let batch = calls.fresh(candidate_calls);
+        let (per_call, clock) = time_candidate(problem, candidate, &batch, theirs, pair, &mut checks, &session.trials).await?;
+        samples.candidate.push(per_call);
+        samples.clocks.push(clock);
+        if pair % 2 == 1 {
+            samples.baseline.push(time_baseline(problem, session.baseline, calls.fresh(baseline_calls), ours).await?);
+        }
+    }
+    agree(&samples.clocks)?;
+    let timing = summarize(&samples, &session, problem, candidate_calls);
+    Ok(Measured { timing, verified: checks.done, error_over_tolerance: checks.error_over_tolerance })
+}
+
+fn summarize(samples: &Samples, session: &Session, problem: &Problem, calls_per_batch: usize) -> Timing {
+    let ratios: Vec<f64> = samples.baseline.iter().zip(&samples.candidate).map(|(baseline, candidate)| baseline / candidate).collect();
+    let (speedup_low, speedup_high) = median_interval(&ratios);
+    let live = |baseline: &Baseline| {
+        if baseline.kind != session.baseline {
+            return baseline.clone();
+        }
+        let time_ns = Some(Nanoseconds::from_seconds(median(&samples.baseline)));
+        Baseline { time_ns, spread: Some(spread(&samples.baseline)), ..baseline.clone() }
+    };
+    Timing {
+        speedup: median(&ratios),
+        speedup_low,
+        speedup_high,
+        candidate_ns: Nanoseconds::from_seconds(median(&samples.candidate)),
+        candidate_spread: spread(&samples.candidate),
+        baseline: session.baseline,
+        baselines: problem.baselines.iter().map(live).collect(),
+        pairs: ratios.len() as u32,
+        calls_per_batch: calls_per_batch as u32,
+        build_ns: session.build.into(),
+        first_call_ns: session.first_call.into(),
+    }
+}
+
+/// Which timed calls are verified.
+struct Checks {
+    done: u32,
+    most: u32,
+    error_over_tolerance: f64,
+}
+
+impl Checks {
+    /// As many as the budget allows, where one takes about four runs of the reference (float64 and the comparison included).
+    fn within(reference_ns: u64) -> Self {
+        let each = Duration::from_nanos(reference_ns.saturating_mul(4)).as_secs_f64().max(1e-6);
+        let most = (VERIFY_BUDGET.as_secs_f64() / each) as u32;
+        Self { done: 0, most: most.clamp(2, 8), error_over_tolerance: 0.0 }
+    }
+
+    /// The calls of this batch to verify, chosen after it has run: its last one and another. The first batch always, later ones by
+    /// chance.
+    fn choose(&self, batch: &[Placed], pair: usize) -> Vec<Placed> {
+        let Some((last, others)) = batch.split_last() else { return vec![] };
+        if self.done >= self.most || pair > 0 && random_below(2) == 0 {
+            return vec![];
+        }
+        let other = others.get(random_below(others.len())).copied();
+        other.into_iter().chain([*last]).collect()
+    }
+}
+
+/// Seconds of one call of the candidate, and by how much its clock disagrees. Verifies some of the calls.
+async fn time_candidate(
+    problem: &mut Problem,
+    candidate: &mut Candidate,
+    calls: &[Placed],
+    overhead: Duration,
+    pair: usize,
+    checks: &mut Checks,
+    trials: &Trials,
+) -> Result<(f64, f64), Stop> {
+    candidate.place(calls).await?;
+    let Batch { wall, inner } = candidate.time(calls).await?;
+    // It is stopped now. What it still does while it is asked where its outputs lie is charged to the batch.
+    let mut located = Vec::new();
+    let mut charged = wall;
+    for call in checks.choose(calls, pair) {
+        let (outcome, asked) = candidate.locate(call).await?;
+        charged += asked.saturating_sub(overhead + LOCATE_SLACK);
+        located.push((call, outcome));
+    }
+    for (call, outcome) in located {
+        problem.place(&[call]).await?;
+        if problem.expect(call.entry).await?.is_none() {
+            let position = calls.iter().position(|other| other.entry == call.entry).unwrap_or(0);
+            let label = format!("timed call {} of batch {}", position + 1, pair + 1);
+            let comparison = problem.compare(call.entry, &outcome).await?;
+            let error = comparison.outcome(&label).map_err(|mismatches| Stop::incorrect(mismatches, trials.clone()))?;
+            checks.error_over_tolerance = checks.error_over_tolerance.max(error);
+            checks.done += 1;
+        }
+        problem.release(&[call]).await?;
+    }
+    let batch = charged.saturating_sub(overhead).as_secs_f64().max(1e-9);
+    Ok((batch / calls.len() as f64, disagreement(wall.saturating_sub(overhead), inner)))
+}
+
+async fn time_baseline(problem: &mut Problem, kind: BaselineKind, calls: Vec<Placed>, overhead: Duration) -> Result<f64, Stop> {
+    problem.place(&calls).await?;
+    let wall = problem.time(kind, &calls).await?;
+    problem.release(&calls).await?;
+    Ok(wall.saturating_sub(overhead).as_secs_f64().max(1e-9) / calls.len() as f64)
+}
+
+/// How far the candidate's clock is from the supervisor's, in units of what is tolerated.
+fn disagreement(wall: Duration, inner: Duration) -> f64 {
+    let tolerated = wall.as_secs_f64() * CLOCKS_SHARE + CLOCKS_SLACK.as_secs_f64();
+    wall.abs_diff(inner).as_secs_f64() / tolerated
+}
+
+fn agree(clocks: &[f64]) -> Result<(), Stop> {
+    let typical = median(clocks);
+    if typical > 1.0 {
+        let explanation = format!(
+            "the candidate's process reports times that differ from the supervisor's clock by {typical:.1} times what is tolerated: \
+             work outside the timed calls, or a patched clock"
+        );
+        return Err(Stop::rejected("clock_disagreement", explanation));
+    }
+    Ok(())
+}
+
+/// How many calls make a batch of the wanted length.
+async fn calibrate(candidate: &mut Candidate, calls: &mut Calls, room: Room, wanted: Duration, overhead: Duration) -> Result<usize, Stop> {
+    let mut count = 1;
+    // The first round warms up; each next one has more calls, and so a better estimate.
+    for _ in 0..4 {
+        let placed = calls.fresh(count);
+        candidate.place(&placed).await?;
+        let wall = candidate.time(&placed).await?.wall.saturating_sub(overhead);
+        let next = room.calls(wanted, wall.as_secs_f64() / count as f64);
+        // One call can be mistaken by a lot: grow step by step.
+        count = next.min(count * 16);
+    }
+    Ok(count)
+}
+
+const EMPTY_BATCHES: usize = 5;
+
+async fn overhead_of_baseline(problem: &mut Problem, kind: BaselineKind) -> Result<Duration, Stop> {
+    let mut times = Vec::new();
+    for _ in 0..EMPTY_BATCHES {
+        times.push(problem.time(kind, &[]).await?.as_secs_f64());
+    }
+    Ok(Duration::from_secs_f64(median(&times)))
+}
+
+/// A candidate that makes its empty batches slow would make its others look fast, so this is capped by what channels take.
+async fn overhead_of_candidate(candidate: &mut Candidate) -> Result<Duration, Stop> {
+    let mut times = Vec::new();
+    for _ in 0..EMPTY_BATCHES {
+        times.push(candidate.time(&[]).await?.wall.as_secs_f64());
+    }
+    Ok(Duration::from_secs_f64(median(&times)).min(LOCATE_SLACK / 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_that_disagree_are_a_finding() {
+        let ms = Duration::from_millis;
+        assert!(disagreement(ms(20), ms(20)) < 1.0 && disagreement(ms(20), ms(19)) < 1.0);
+        assert!(disagreement(ms(20), ms(10)) > 1.0 && disagreement(ms(20), ms(30)) > 1.0);
+        assert!(agree(&[0.1, 9.0, 0.2]).is_ok(), "one disturbed batch decides nothing");
+        let Err(Stop::Decided(verdict)) = agree(&[3.0, 9.0, 0.2]) else { panic!("no verdict") };
+        assert_eq!(verdict.status(), "rejected");
+    }
+
+    #[test]
+    fn slow_references_are_verified_less_often() {
+        let most = |seconds: u64| Checks::within(seconds * 1_000_000_000).most;
+        assert_eq!((most(0), most(1), most(60)), (8, 2, 2));
+    }
+
+    #[test]
+    fn the_last_call_of_the_first_batch_is_always_verified() {
+        let calls = Calls::new().fresh(5);
+        let chosen = Checks::within(0).choose(&calls, 0);
+        assert_eq!((chosen.len(), chosen.last()), (2, calls.last()));
+        assert_eq!(Checks::within(0).choose(&calls[..1], 0), calls[..1]);
+    }
+}

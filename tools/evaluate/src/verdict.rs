@@ -1,0 +1,185 @@
+//! From what went wrong with a candidate's worker to a verdict.
+
+use kernelwright_harness::{AskError, Refusal, WorkerLog};
+use kernelwright_protocol::{Fault, Finding, Mismatch, Severity, Trials, Verdict};
+
+use crate::EvaluateError;
+
+/// How many characters of messages a verdict carries: what a model can use.
+const DIAGNOSTICS: usize = 4000;
+
+/// The most differences a verdict lists.
+const MISMATCHES: usize = 8;
+
+/// Why an evaluation ends before its end.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The candidate is judged.
+    Decided(Box<Verdict>),
+    /// Nothing can be said about the candidate.
+    Failed(EvaluateError),
+}
+
+impl From<EvaluateError> for Stop {
+    fn from(error: EvaluateError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Stop {
+    pub(crate) fn rejected(rule: &str, explanation: impl Into<String>) -> Self {
+        Self::Decided(Box::new(Verdict::Rejected { rule: rule.to_owned(), explanation: explanation.into() }))
+    }
+
+    /// An output is wrong; the worst differences first.
+    pub(crate) fn incorrect(mut mismatches: Vec<Mismatch>, trials: Trials) -> Self {
+        let severity = |m: &Mismatch| m.error_over_tolerance.unwrap_or(f64::INFINITY);
+        mismatches.sort_by(|a, b| severity(b).total_cmp(&severity(a)));
+        mismatches.truncate(MISMATCHES);
+        Self::Decided(Box::new(Verdict::Incorrect { mismatches, trials }))
+    }
+}
+
+/// What the candidate was doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Import,
+    Construct,
+    Run,
+    Time,
+}
+
+impl Phase {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Import => "import",
+            Self::Construct => "construct",
+            Self::Run => "run",
+            Self::Time => "time",
+        }
+    }
+
+    /// The phase whose limit applies: importing and constructing share one.
+    fn limited(self) -> &'static str {
+        match self {
+            Self::Import | Self::Construct => "build",
+            Self::Run => "run",
+            Self::Time => "time",
+        }
+    }
+}
+
+/// The verdict on a candidate whose worker did not answer a question with `ok`.
+///
+/// A process that ends is `faulted` in every phase, whatever its exit code: nobody asked it to end.
+pub(crate) fn judge(phase: Phase, error: AskError, log: &WorkerLog) -> Stop {
+    let fault = |summary: String, traceback: &str| Fault {
+        phase: phase.as_str().to_owned(),
+        summary,
+        diagnostics: diagnostics(traceback, &log.tail(2 * DIAGNOSTICS as u64)),
+        log: Some(log.path().display().to_string()),
+    };
+    let verdict = match error {
+        AskError::Deadline { limit, .. } => Verdict::TimedOut { phase: phase.limited().to_owned(), limit_ns: limit.into() },
+        AskError::Ended(exit) => Verdict::Faulted(fault(format!("the process ended: {exit}"), "")),
+        AskError::Violation(detail) => {
+            return Stop::rejected("channel_tampering", format!("the candidate's process broke the worker protocol: {detail}"));
+        }
+        AskError::Freeze(error) => return Stop::Failed(EvaluateError::Protocol(error.to_string())),
+        AskError::Refused(Refusal { kind, message, traceback, .. }) => match kind.as_str() {
+            "import" | "no_model_new" | "construct" => Verdict::BuildFailed(fault(message, &traceback)),
+            "output_type" => return Stop::rejected("output_type", message),
+            _ => Verdict::Faulted(fault(message, &traceback)),
+        },
+    };
+    Stop::Decided(Box::new(verdict))
+}
+
+/// The finding that decides a rejection.
+pub(crate) fn deciding_finding(verdict: &Verdict) -> Option<Finding> {
+    match verdict {
+        Verdict::Rejected { rule, explanation } => {
+            Some(Finding { rule: rule.clone(), severity: Severity::Rejection, message: explanation.clone() })
+        }
+        _ => None,
+    }
+}
+
+/// The traceback, then what was printed, cut to what a model can use: compilers print their first error first, Python its last line
+/// last.
+fn diagnostics(traceback: &str, printed: &str) -> String {
+    let (traceback, printed) = (traceback.trim(), printed.trim());
+    match (traceback.is_empty(), printed.is_empty()) {
+        (_, true) => cut(traceback, DIAGNOSTICS),
+        (true, false) => cut(printed, DIAGNOSTICS),
+        (false, false) => format!("{}\n\nprinted:\n{}", cut(traceback, DIAGNOSTICS * 2 / 3), cut(printed, DIAGNOSTICS / 3)),
+    }
+}
+
+/// The beginning and the end of a text that is too long.
+fn cut(text: &str, limit: usize) -> String {
+    let count = text.chars().count();
+    if count <= limit {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(limit / 2).collect();
+    let tail: String = text.chars().skip(count - limit / 2).collect();
+    format!("{head}\n[... {} characters left out ...]\n{tail}", count - limit / 2 * 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use kernelwright_harness::Exit;
+
+    use super::*;
+
+    fn status(phase: Phase, error: AskError) -> String {
+        match judge(phase, error, &WorkerLog::at("/nonexistent".into())) {
+            Stop::Decided(verdict) => match *verdict {
+                Verdict::Rejected { rule, .. } => format!("rejected: {rule}"),
+                Verdict::Faulted(fault) | Verdict::BuildFailed(fault) if fault.summary.contains("exit code") => {
+                    format!("faulted: {}", fault.summary)
+                }
+                other => other.status().to_owned(),
+            },
+            Stop::Failed(error) => format!("error: {}", error.code()),
+        }
+    }
+
+    fn refused(kind: &str) -> AskError {
+        AskError::Refused(Refusal { kind: kind.into(), phase: String::new(), message: "m".into(), traceback: String::new() })
+    }
+
+    #[test]
+    fn each_failure_has_one_status() {
+        let late = AskError::Deadline { op: "run".into(), limit: Duration::from_secs(1) };
+        assert_eq!(status(Phase::Run, late), "timed_out");
+        assert_eq!(status(Phase::Run, AskError::Ended(Exit::Code(0))), "faulted: the process ended: exit code 0");
+        assert_eq!(status(Phase::Import, AskError::Ended(Exit::Signal(11))), "faulted");
+        assert_eq!(status(Phase::Import, refused("import")), "build_failed");
+        assert_eq!(status(Phase::Construct, refused("construct")), "build_failed");
+        assert_eq!(status(Phase::Run, refused("run")), "faulted");
+        assert_eq!(status(Phase::Run, refused("output_type")), "rejected: output_type");
+        assert_eq!(status(Phase::Time, AskError::Violation("x".into())), "rejected: channel_tampering");
+    }
+
+    #[test]
+    fn the_worst_differences_come_first() {
+        let mismatch = |error| Mismatch { trial: "t".into(), output: "o".into(), detail: "d".into(), error_over_tolerance: error };
+        let Stop::Decided(verdict) = Stop::incorrect(vec![mismatch(Some(2.0)), mismatch(None), mismatch(Some(9.0))], Trials::default())
+        else {
+            panic!("no verdict")
+        };
+        let Verdict::Incorrect { mismatches, .. } = *verdict else { panic!("another verdict") };
+        assert_eq!(mismatches.iter().map(|m| m.error_over_tolerance).collect::<Vec<_>>(), [None, Some(9.0), Some(2.0)]);
+    }
+
+    #[test]
+    fn long_messages_keep_both_ends() {
+        let long = format!("first error\n{}\nlast line", "x".repeat(10_000));
+        let cut = diagnostics(&long, "");
+        assert!(cut.starts_with("first error") && cut.ends_with("last line") && cut.chars().count() < 4100);
+    }
+}
