@@ -18,7 +18,7 @@ use crate::claim::{DescriptionClaim, ProfileClaim};
 const START_LIMIT: Duration = Duration::from_secs(120);
 /// Several measurements of less than half a second each, and CUDA's start.
 const DESCRIBE_LIMIT: Duration = Duration::from_secs(120);
-/// About forty calls, and before them the candidate's compilation and autotuning.
+/// About ninety calls, and before them the candidate's compilation and autotuning.
 const PROFILE_LIMIT: Duration = Duration::from_secs(300);
 /// Inputs need not be secret here: nothing is decided on the outputs.
 const SEED: u64 = 1;

@@ -47,10 +47,14 @@ def describe_cpu(software: list[str]) -> dict:
 
     copy = measure_copy(facts, last_level_bytes(caches))
     measure_matmul(facts)
-    description = {"name": _name(), "arch": arch(platform.machine(), flags), "copy_bytes_per_second": copy, "facts": facts.entries, "software": software}
-    if memory:
-        description["memory"] = memory
-    return description
+    return {
+        "name": _name(),
+        "arch": arch(platform.machine(), flags),
+        "memory": memory,
+        "copy_bytes_per_second": copy,
+        "facts": facts.entries,
+        "software": software,
+    }
 
 
 def arch(machine: str, flags: list[str]) -> str:

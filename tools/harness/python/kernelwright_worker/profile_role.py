@@ -1,6 +1,6 @@
 """The profile worker: describes a target, or profiles one module. Its figures inform; they decide nothing.
 
-The operations, beside those of WORKERS.md: `describe` {device, threads, policy} and `profile` {problem, candidate, device, threads, seed, policy}.
+Started for the machine itself, for a problem, or confined for a problem with a candidate; the operations are the same.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Where the time of a module's calls goes, by the Torch profiler.
 
-On `cpu` the entries are torch's operators by self time, C functions called through ctypes, and one entry for everything else; on `cuda` they are
-the device's kernels, copies and fills. Wall time comes from calls without the profiler, since the profiler slows small operators down.
+On `cpu` the entries are torch's operators by self time, C functions called through ctypes, and one entry for everything else; on `cuda`
+they are the device's kernels, copies and fills. Wall time comes from calls without the profiler, since the profiler slows small operators
+down.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ REST = "(all others)"
 
 
 def profile_calls(call: Callable[[], object], device: torch.device) -> dict:
-    """Profiles a call of a module: `calls`, `wall_per_call_ns`, `kernels` (most expensive first) and `limits`, as the profile server reports them.
+    """Profiles a call of a module: `profiler`, `calls`, `wall_per_call_ns`, `kernels` (most expensive first) and `limits`.
 
-    `call` runs the module once and is called up to about forty times. Whatever it raises passes through.
+    `call` runs the module once and is called up to about ninety times. Whatever it raises passes through.
     """
     on_cuda = device.type == "cuda"
     synchronize = (lambda: torch.cuda.synchronize(device)) if on_cuda else (lambda: None)
@@ -171,14 +172,14 @@ def _cpu_limits(names: set[str], slowdown: float) -> list[str]:
         limits.append(f"`{CTYPES}NAME` is a C function called through ctypes, timed from outside; what it does inside is not known.")
     limits.append("Operators on threads that the module starts itself are not seen; threads inside an operator are part of its time.")
     if slowdown > 1.2:
-        limits.append(f"The calls took {slowdown:.1f} times as long under the profiler as without it: small operators appear dearer than they are.")
+        limits.append(f"The calls took {slowdown:.1f} times as long under the profiler: small operators appear dearer than they are.")
     return limits
 
 
 def _cuda_limits(accounted_ns: int, wall_ns: int) -> list[str]:
     limits = ["Device times only; what limits a kernel (memory, arithmetic, occupancy) is not measured here."]
     if accounted_ns == 0:
-        limits.append("The profiler recorded no kernel: the module ran none on the device, or the driver's tracing is not available to this process.")
+        limits.append("The profiler recorded no kernel: the module ran none, or this process has no access to the driver's tracing.")
     elif accounted_ns < 0.9 * wall_ns:
         idle = (wall_ns - accounted_ns) / wall_ns
         limits.append(f"No kernel accounts for about {idle:.0%} of a call's wall time: launches and host work leave the device idle.")
