@@ -2,7 +2,7 @@
 //!
 //! A tool server is a [`rmcp::ServerHandler`] whose router went through [`prepare`] and which is handed to [`serve`]:
 //!
-//! - [`serve`] speaks MCP over the standard streams or streamable HTTP and ends soon after its client does;
+//! - [`serve`], inside [`run`], speaks MCP over the standard streams or streamable HTTP and ends soon after its client does;
 //! - [`prepare`] makes the tools acceptable to every host: plain schemas, and failures that say how to go on;
 //! - [`ToolFailure`] is the one form of a tool's failure: code, reason, fix;
 //! - [`Progress`] keeps hosts from giving up on a long call, and says when nobody waits for it any more;
@@ -26,4 +26,4 @@ pub use logging::log_to_stderr;
 pub use progress::Progress;
 pub use router::prepare;
 pub use schema::{tidy_input, tidy_output};
-pub use transport::{ServeError, Transport, serve};
+pub use transport::{ServeError, Transport, run, serve};

@@ -15,6 +15,12 @@ use crate::{http, stdio};
 /// SIGKILL later; workers have to be gone before that.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
+/// How long threads may go on after everything else has ended.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// Servers wait for other processes most of the time; what computes runs on blocking threads.
+const WORKER_THREADS: usize = 2;
+
 /// How a server is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transport {
@@ -81,7 +87,7 @@ impl ServeError {
 ///
 /// Calls in flight see their [`Progress`](crate::Progress) cancelled and get about a second to end. What still runs then is dropped
 /// with the runtime: whatever a handler holds that must not outlive the server (child processes above all) has to die with its owner.
-/// Leave the runtime with `shutdown_background` or end the process: a blocked read of a terminal's stdin would otherwise hold it.
+/// Call it inside [`run`], which does that without waiting for the last read of stdin.
 pub async fn serve<H: ServerHandler + Clone>(handler: H, transport: Transport) -> Result<(), ServeError> {
     let stop = CancellationToken::new();
     cancel_on_signal(stop.clone())?;
@@ -89,6 +95,18 @@ pub async fn serve<H: ServerHandler + Clone>(handler: H, transport: Transport) -
         Transport::Stdio => stdio::serve(handler, stop).await,
         Transport::Http { addr, token } => http::serve(handler, addr, token, stop).await,
     }
+}
+
+/// Runs a server's future on a runtime of its own, and leaves the runtime as a server should.
+///
+/// Hosts that start servers from Node give them a socket as stdin, which is read by a thread that cannot be interrupted; dropping the
+/// runtime would wait for it until the host closes its end. Here tasks are dropped, and with them their child processes, and
+/// threads get [`LAST_WORDS`] before they are left to the end of the process.
+pub fn run<F: Future>(future: F) -> std::io::Result<F::Output> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKER_THREADS).enable_all().build()?;
+    let output = runtime.block_on(future);
+    runtime.shutdown_timeout(LAST_WORDS);
+    Ok(output)
 }
 
 /// Cancels `stop` at the first SIGTERM or SIGINT.

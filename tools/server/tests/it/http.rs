@@ -7,14 +7,14 @@ use tokio::process::Child;
 
 use crate::client::{fixture, initialize};
 
-struct Server {
+pub(crate) struct Server {
     _child: Child,
-    addr: String,
+    pub(crate) addr: String,
 }
 
 impl Server {
     /// Starts a server on a free port and reads its address where a user would: on stderr.
-    async fn start(token: Option<&str>) -> Self {
+    pub(crate) async fn start(token: Option<&str>) -> Self {
         let mut child = fixture().args(["http", "127.0.0.1:0"]).args(token).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
         let line = stderr.next_line().await.unwrap().unwrap();

@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod client;
+mod eras;
 mod http;
 mod stdio;

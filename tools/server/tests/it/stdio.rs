@@ -1,9 +1,10 @@
 //! stdio: messages, failures, progress, cancellation and the end.
 
 use serde_json::json;
-use tokio::process::Command;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
 
-use crate::client::{Session, initialize};
+use crate::client::{Session, fixture, initialize};
 
 #[tokio::test]
 async fn a_session_opens_and_lists_tidy_tools_in_order() {
@@ -102,7 +103,23 @@ async fn sigterm_ends_the_server_in_the_middle_of_a_call() {
     let mut session = Session::initialized().await;
     session.send(&crate::client::call(1, "work", &json!({}))).await;
     session.receive().await.unwrap();
-    let pid = session.child.id().unwrap().to_string();
-    assert!(Command::new("kill").args(["-TERM", &pid]).status().await.unwrap().success());
+    terminate(&session.child).await;
     assert!(session.child.wait().await.unwrap().success());
+}
+
+/// Hosts on Node give their servers sockets, not pipes, and keep them open while they send SIGTERM.
+#[tokio::test]
+async fn sigterm_ends_a_server_that_reads_a_socket() {
+    let (host, server) = std::os::unix::net::UnixStream::pair().unwrap();
+    let mut child = fixture().arg("stdio").stdin(std::process::Stdio::from(std::os::fd::OwnedFd::from(server))).spawn().unwrap();
+    std::io::Write::write_all(&mut &host, format!("{}\n", initialize(1)).as_bytes()).unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(stdout.next_line().await.unwrap().unwrap().contains("serverInfo"));
+    terminate(&child).await;
+    assert!(child.wait().await.unwrap().success());
+}
+
+async fn terminate(child: &Child) {
+    let pid = child.id().unwrap().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().await.unwrap().success());
 }
