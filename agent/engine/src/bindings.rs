@@ -112,16 +112,16 @@ mod tests {
 
     use super::*;
 
-    fn object(value: Value) -> Object {
+    fn object(value: &Value) -> Object {
         value.as_object().unwrap().clone()
     }
 
     fn bindings() -> Bindings {
-        Bindings::new(Path::new("/run/problem.py"), "problem text", Target::CPU, object(json!({"trials": 3})))
+        Bindings::new(Path::new("/run/problem.py"), "problem text", Target::CPU, object(&json!({"trials": 3})))
     }
 
     fn schema() -> Object {
-        object(json!({
+        object(&json!({
             "type": "object",
             "properties": {"problem": {}, "problem_file": {}, "candidate": {}, "target": {}, "trials": {}, "detail": {"type": "string"}},
             "required": ["candidate", "detail"]
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn the_run_fills_in_the_rest_whatever_the_model_says() {
         let draft = Draft { id: CandidateId::of("x"), path: "/run/x.py".into(), source: "x".into() };
-        let bound = bindings().bind(&schema(), object(json!({"detail": "all", "target": "cuda", "trials": 1})), Some(&draft)).unwrap();
+        let bound = bindings().bind(&schema(), object(&json!({"detail": "all", "target": "cuda", "trials": 1})), Some(&draft)).unwrap();
         let expected = json!({"detail": "all", "problem_file": "/run/problem.py", "candidate": "x", "target": "cpu", "trials": 3});
         assert_eq!(Value::Object(bound), expected);
     }

@@ -33,38 +33,38 @@ pub(crate) fn specs() -> Vec<ToolSpec> {
             WRITE_KERNEL,
             "Replace the whole draft with a new Python file. It must define `class ModelNew(torch.nn.Module)` with the problem's constructor \
              and forward arguments. Nothing is checked or run by this: call evaluate_kernel afterwards.",
-            json!({"source": text("The complete text of the file.")}),
+            &json!({"source": text("The complete text of the file.")}),
             &["source"],
         ),
         spec(
             EDIT_KERNEL,
             "Replace one place of the draft. `old` has to occur in it exactly once, character by character; add lines around it until it does.",
-            json!({"old": text("The text to replace."), "new": text("What to put in its place.")}),
+            &json!({"old": text("The text to replace."), "new": text("What to put in its place.")}),
             &["old", "new"],
         ),
         spec(
             READ_KERNEL,
             "Show the draft, or the kernel of an earlier node.",
-            json!({"node": {"type": "integer", "description": "The number of a node. Without it, the draft is shown."}}),
+            &json!({"node": {"type": "integer", "description": "The number of a node. Without it, the draft is shown."}}),
             &[],
         ),
         spec(
             TAKE_NOTE,
             "Write down one finding for later steps, which do not see this conversation: what was tried, what came of it, and why. One or two \
              sentences with figures.",
-            json!({"text": text("The finding.")}),
+            &json!({"text": text("The finding.")}),
             &["text"],
         ),
         spec(
             FINISH_STEP,
             "End this step. The best kernel that was evaluated in it is kept.",
-            json!({"summary": text("What makes the best kernel of this step as fast as it is, in two to four sentences for the report.")}),
+            &json!({"summary": text("What makes the best kernel of this step as fast as it is, in two to four sentences for the report.")}),
             &["summary"],
         ),
     ]
 }
 
-fn spec(name: &str, description: &str, properties: Value, required: &[&str]) -> ToolSpec {
+fn spec(name: &str, description: &str, properties: &Value, required: &[&str]) -> ToolSpec {
     let parameters = json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
     ToolSpec { name: name.to_owned(), description: description.to_owned(), parameters }
 }

@@ -139,8 +139,12 @@ impl Session<'_> {
         let schema = tool.schema.clone();
         let query = self.query()?;
         let mut wanted = Map::from_iter([("query".to_owned(), json!(query))]);
-        if schema.get("properties").is_some_and(|properties| properties.get("limit").is_some()) {
+        let takes = |name: &str| schema.get("properties").is_some_and(|properties| properties.get(name).is_some());
+        if takes("limit") {
             wanted.insert("limit".to_owned(), json!(PASSAGES));
+        }
+        if let Some(target) = self.graph.target.as_ref().filter(|_| takes("arch")) {
+            wanted.insert("arch".to_owned(), json!(target.arch));
         }
         let Ok(arguments) = self.bindings.bind(&schema, wanted, None) else { return Ok(vec![]) };
         let output = self.call_tool(SEARCH_KNOWLEDGE, arguments).await?;

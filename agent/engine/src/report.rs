@@ -57,7 +57,7 @@ fn title(text: &mut String, graph: &Graph) {
     let name = &head.problem.name;
     let _ = writeln!(text, "# {name} on {}\n", head.target);
     let found = match (graph.outcome(), graph.best().map(|best| &best.evaluation)) {
-        (RunOutcome::Improved, Some(best)) => format!("A verified faster kernel was found: {}.", render::headline(best)),
+        (RunOutcome::Improved, Some(best)) => format!("A verified faster kernel was found: {}.", gain(best)),
         (_, Some(best)) => format!("A correct kernel was found, but not one that is faster for sure: {}.", render::headline(best)),
         (_, None) => "No correct kernel was found.".to_owned(),
     };
@@ -70,11 +70,18 @@ fn title(text: &mut String, graph: &Graph) {
     let _ = writeln!(text, "{state} It began {}.\n", head.started);
 }
 
+/// The speedup in full words.
+fn gain(evaluation: &Evaluation) -> String {
+    let Some(timing) = timing(evaluation) else { return render::headline(evaluation) };
+    let Timing { speedup, speedup_low, speedup_high, baseline, candidate_ns, .. } = timing;
+    format!("{speedup:.2} times as fast as {baseline}, {candidate_ns} per call (95 % interval {speedup_low:.2} to {speedup_high:.2})")
+}
+
 fn how_sure(text: &mut String, evaluation: &Evaluation) {
     let Verdict::Correct(correct) = &evaluation.verdict else { return };
     let Correct { trials, error_over_tolerance, timing, .. } = correct.as_ref();
     let _ = writeln!(text, "## How sure\n");
-    let _ = writeln!(text, "- Correct in {} trials: {}.", trials.ran.len(), trials.ran.join("; "));
+    let _ = writeln!(text, "- Correct in {}: {}.", count(trials.ran.len(), "trial"), trials.ran.join("; "));
     if trials.timed_calls_verified > 0 {
         let _ = writeln!(text, "- The outputs of {} timed calls were verified as well.", trials.timed_calls_verified);
     }
@@ -181,7 +188,7 @@ fn steps(text: &mut String, graph: &Graph) {
     text.push('\n');
     let wrong: Vec<&Attempt> = graph.attempts().iter().filter(|a| Standing::of(&a.evaluation) == Standing::Wrong).collect();
     if !wrong.is_empty() {
-        let _ = writeln!(text, "{} of {} evaluated kernels were not correct:\n", wrong.len(), graph.attempts().len());
+        let _ = writeln!(text, "Not correct, of {} evaluated:\n", count(graph.attempts().len(), "kernel"));
         for attempt in wrong {
             let headline = render::shorten(&one_line(&render::headline(&attempt.evaluation)), 200);
             let _ = writeln!(text, "- step {}, candidate {}: {headline}", attempt.step, attempt.candidate);
@@ -248,6 +255,10 @@ fn timing(evaluation: &Evaluation) -> Option<&Timing> {
 /// One line, and no bar that would end a table's cell.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+}
+
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 fn list(items: &[String], none: &str) -> String {

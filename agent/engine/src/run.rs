@@ -53,7 +53,7 @@ pub async fn optimize(request: RunRequest, observer: &mut dyn Observer, stop: St
     write(&mut store, &mut graph, observer, started)?;
     write(&mut store, &mut graph, observer, probed)?;
     let problem = Problem { name: request.problem.name.clone(), path: request.problem.path.clone(), source: source.clone() };
-    work(store, graph, model, prompts, problem, request.setup, observer, stop).await
+    Box::pin(work(store, graph, model, prompts, problem, request.setup, observer, stop)).await
 }
 
 /// Goes on with a run, from wherever its log ends. A run that is finished and has no new budget is returned as it is.
@@ -71,12 +71,11 @@ pub async fn resume(request: ResumeRequest, observer: &mut dyn Observer, stop: S
     let mut graph = Graph::fold(&opened.records).map_err(damaged)?;
     let Some(head) = graph.head().cloned() else { return Err(crate::StoreError::NoRun { dir: request.run_dir }.into()) };
     let settings = overridden(head.settings, &request.overrides, &model);
-    if let Some((_, reason)) = &graph.finished {
-        if matches!(decide(&graph.clone().with_settings(settings.clone())), Move::Stop(_)) {
-            let reason = reason.clone();
-            keep_results(&store, &graph, request.setup.output.as_deref())?;
-            return outcome(&store, &graph, End::Finished(reason));
-        }
+    if let Some((_, reason)) = &graph.finished
+        && matches!(decide(&graph.clone().with_settings(settings.clone())), Move::Stop(_))
+    {
+        keep_results(&store, &graph, request.setup.output.as_deref())?;
+        return Ok(outcome(&store, &graph, End::Finished(reason.clone())));
     }
     let priced = settings.budget.dollars.is_none() || graph.spend.unpriced == 0;
     if !priced {
@@ -88,7 +87,7 @@ pub async fn resume(request: ResumeRequest, observer: &mut dyn Observer, stop: S
         write(&mut store, &mut graph, observer, probed)?;
     }
     let problem = Problem { name: head.problem.name, path: store.problem_path(), source: store.problem()? };
-    work(store, graph, model, prompts, problem, request.setup, observer, stop).await
+    Box::pin(work(store, graph, model, prompts, problem, request.setup, observer, stop)).await
 }
 
 #[expect(clippy::too_many_arguments, reason = "everything that a session is made of, gathered by its two callers")]

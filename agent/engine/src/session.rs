@@ -101,7 +101,7 @@ impl Session<'_> {
         self.tools.close().await;
         let end = end?;
         saved?;
-        outcome(&self.store, &self.graph, end)
+        Ok(outcome(&self.store, &self.graph, end))
     }
 
     async fn drive(&mut self) -> Flow<StopReason> {
@@ -232,7 +232,7 @@ pub(crate) fn keep_results(store: &Store, graph: &Graph, output: Option<&std::pa
 }
 
 /// What a session returns.
-pub(crate) fn outcome(store: &Store, graph: &Graph, end: End) -> Result<Outcome, EngineError> {
+pub(crate) fn outcome(store: &Store, graph: &Graph, end: End) -> Outcome {
     let best = graph.best().map(|attempt| {
         let node = graph.best_node();
         Best {
@@ -243,7 +243,7 @@ pub(crate) fn outcome(store: &Store, graph: &Graph, end: End) -> Result<Outcome,
             summary: node.map(|node| node.summary.clone()).unwrap_or_default(),
         }
     });
-    Ok(Outcome {
+    Outcome {
         run: store.run_id(),
         dir: store.dir().to_path_buf(),
         end,
@@ -251,7 +251,7 @@ pub(crate) fn outcome(store: &Store, graph: &Graph, end: End) -> Result<Outcome,
         best,
         baseline: graph.baseline.clone(),
         spend: graph.spend.clone(),
-    })
+    }
 }
 
 fn profile_of(output: ToolOutput) -> Result<Box<Profile>, String> {

@@ -38,7 +38,7 @@ impl Session<'_> {
         // All turns but the last are settled, or the last would not have been asked.
         let turns = &self.open()?.turns;
         for turn in &turns[..turns.len().saturating_sub(1)] {
-            absorb(&mut request, turn, self.answer_of(turn)?);
+            absorb(&mut request, turn, &self.answer_of(turn)?);
         }
         loop {
             match self.open()?.turns.last() {
@@ -55,8 +55,9 @@ impl Session<'_> {
                     if self.is_over()? {
                         return Ok(());
                     }
-                    let turn = self.open()?.turns.last();
-                    turn.into_iter().for_each(|turn| absorb(&mut request, turn, answer.clone()));
+                    if let Some(turn) = self.open()?.turns.last() {
+                        absorb(&mut request, turn, &answer);
+                    }
                     self.announce(&request)?;
                 }
             }
@@ -214,7 +215,7 @@ pub(crate) fn encode(request: &Request) -> String {
 }
 
 /// Adds a settled turn to the conversation.
-fn absorb(request: &mut Request, turn: &Turn, answer: Answer) {
+fn absorb(request: &mut Request, turn: &Turn, answer: &Answer) {
     request.messages.push(answer.to_message());
     for call in &turn.calls {
         let Some(returned) = &call.returned else { continue };

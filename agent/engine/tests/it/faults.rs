@@ -1,0 +1,98 @@
+//! Tool servers that die, hang or talk nonsense, problems that are none, and folders that somebody else holds.
+
+use std::time::Duration;
+
+use kernelwright_engine::{EngineError, Launch, Overrides, ServerFailure, Store, StoreError, ToolServerError};
+use kernelwright_search::{Event, RunOutcome};
+
+use crate::bench::{Bench, HowOften, Watcher, finish};
+use crate::run::two_steps;
+
+async fn failure_of(bench: &Bench) -> EngineError {
+    bench.optimize(&mut Watcher::default()).await.unwrap_err()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_dies_once_is_started_again_and_asked_again() {
+    let bench = Bench::new(&two_steps()).with_fault("die", "evaluate_kernel", HowOften::Once);
+    let mut watcher = Watcher::default();
+    let outcome = bench.optimize(&mut watcher).await.unwrap();
+    assert_eq!((outcome.found, outcome.spend.evaluations), (RunOutcome::Improved, 4));
+    let restarts: Vec<&Event> =
+        watcher.records.iter().map(|record| &record.event).filter(|event| matches!(event, Event::ToolServerRestarted { .. })).collect();
+    assert_eq!(restarts.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_keeps_dying_ends_the_session_and_the_run_can_go_on() {
+    let bench = Bench::new(&two_steps()).with_fault("die", "evaluate_kernel", HowOften::Always);
+    let error = failure_of(&bench).await;
+    let EngineError::ToolServer(ToolServerError { what: ServerFailure::Died { .. }, .. }) = &error else { panic!("{error:?}") };
+    assert_eq!(error.to_string(), "the tool server `scripted` died during `evaluate_kernel`, and again after a restart");
+    assert!(error.hint().contains("logs/scripted.log"), "{}", error.hint());
+
+    let run = Store::find_last(&bench.request.runs_dir).unwrap();
+    let outcome = bench.without_fault().resume(&run, Overrides::default(), &mut Watcher::default()).await.unwrap();
+    assert_eq!(outcome.found, RunOutcome::Improved);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_hangs_is_killed_and_replaced() {
+    let mut bench = Bench::new(&two_steps()).with_fault("hang", "evaluate_kernel", HowOften::Always);
+    bench.request.setup.servers[0].idle_timeout = Duration::from_millis(300);
+    let error = failure_of(&bench).await;
+    assert!(matches!(error, EngineError::ToolServer(ToolServerError { what: ServerFailure::Silent { .. }, .. })), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nonsense_from_a_server_is_an_error_with_its_name() {
+    let bench = Bench::new(&two_steps()).with_fault("garble", "describe_target", HowOften::Always);
+    let error = failure_of(&bench).await;
+    assert!(
+        error.to_string().starts_with("the tool server `scripted` answered `describe_target` with something that is not understood"),
+        "{error}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_not_there_is_named_with_its_path() {
+    let mut bench = Bench::new(&two_steps());
+    bench.request.setup.servers[0].launch = Launch::Spawn { program: "/nowhere/server".into(), args: vec![], env: vec![] };
+    let error = failure_of(&bench).await;
+    assert!(error.to_string().contains("/nowhere/server"), "{error}");
+
+    bench.request.setup.servers[0].launch = Launch::Spawn { program: "/bin/true".into(), args: vec![], env: vec![] };
+    let error = failure_of(&bench).await;
+    assert!(matches!(error, EngineError::ToolServer(ToolServerError { what: ServerFailure::NoHandshake { .. }, .. })), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invalid_problem_is_not_the_servers_fault() {
+    let mut bench = Bench::new(&[finish("")]);
+    bench.request.problem.source = "# invalid\n".into();
+    let error = failure_of(&bench).await;
+    assert_eq!(error.to_string(), "the problem scale.py cannot be used: there is no class Model");
+    assert_eq!(error.hint(), "define one");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_agents_do_not_work_on_one_run() {
+    let bench = Bench::new(&two_steps());
+    let outcome = bench.optimize(&mut Watcher::default()).await.unwrap();
+    let held = Store::open(&outcome.dir).unwrap();
+    let error = bench.resume(&outcome.dir, Overrides::default(), &mut Watcher::default()).await.unwrap_err();
+    assert!(matches!(error, EngineError::Store(StoreError::Locked { .. })), "{error:?}");
+    drop(held);
+    bench.resume(&outcome.dir, Overrides::default(), &mut Watcher::default()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_that_is_too_short_leaves_a_run_that_can_go_on() {
+    let bench = Bench::new(&two_steps()[..2]);
+    let error = failure_of(&bench).await;
+    assert!(matches!(error, EngineError::Model(_)), "{error:?}");
+    let run = Store::find_last(&bench.request.runs_dir).unwrap();
+    let longer = Bench::new(&two_steps());
+    let outcome = longer.resume(&run, Overrides::default(), &mut Watcher::default()).await.unwrap();
+    assert_eq!((outcome.found, outcome.spend.answers), (RunOutcome::Improved, 7));
+}

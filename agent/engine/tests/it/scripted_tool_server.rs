@@ -1,0 +1,209 @@
+//! A tool server whose verdicts are written in the candidates themselves: `# speedup: 2.5`, `# wrong`, `# broken`, `# untimed`.
+//!
+//! It is a real process that speaks MCP over its standard input and output, and it misbehaves on demand:
+//! `scripted_tool_server CALLS [die|hang|garble TOOL MARKER|always]`. Every call's tool and candidate are appended to the file CALLS, so that
+//! a test can count them. A fault with a MARKER file happens once: the file remembers it over a restart.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use kernelwright_protocol::{
+    Baseline, BaselineKind, BaselineReport, ContentHash, Correct, EntryKind, Evaluation, Fault, KernelTime, Mismatch, Nanoseconds,
+    NotMeasured, Passage, Passages, Profile, Sandbox, Target, TargetDescription, TargetFact, Timing, Trials, Verdict,
+};
+use rmcp::handler::server::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::{RequestContext, RoleServer, ServiceExt as _};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+struct Scripted {
+    calls: String,
+    fault: Option<(String, String, String)>,
+}
+
+#[tokio::main]
+async fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let calls = arguments.next().expect("the file to count calls in");
+    let fault = arguments.next().map(|kind| (kind, arguments.next().unwrap_or_default(), arguments.next().unwrap_or_default()));
+    let running = Scripted { calls, fault }.serve(rmcp::transport::io::stdio()).await.expect("a client");
+    let _ = running.waiting().await;
+}
+
+impl ServerHandler for Scripted {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn list_tools(&self, _: Option<PaginatedRequestParams>, _: RequestContext<RoleServer>) -> Result<ListToolsResult, ErrorData> {
+        let tool = |name: &'static str, description: &'static str, properties: Value, required: Value| {
+            let schema = json!({"type": "object", "properties": properties, "required": required});
+            Tool::new(name, description, schema.as_object().cloned().unwrap_or_default())
+        };
+        let text = json!({"type": "string"});
+        let on_problem = json!({"problem": text, "problem_file": text, "target": text});
+        let on_candidate = json!({"problem": text, "problem_file": text, "candidate": text, "candidate_file": text, "target": text});
+        Ok(ListToolsResult::with_all_items(vec![
+            tool("evaluate_kernel", "Check and time a candidate.", on_candidate.clone(), json!(["target"])),
+            tool("measure_baseline", "Time the problem.", on_problem.clone(), json!(["target"])),
+            tool("describe_target", "Describe a target.", json!({"target": text}), json!(["target"])),
+            tool("profile_kernel", "Say where the time goes.", on_candidate, json!(["target"])),
+            tool("search_knowledge", "Find passages.", json!({"query": text}), json!(["query"])),
+        ]))
+    }
+
+    async fn call_tool(&self, call: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+        let arguments = call.arguments.unwrap_or_default();
+        let read = |name: &str| arguments.get(name).and_then(Value::as_str).map(|path| std::fs::read_to_string(path).unwrap_or_default());
+        let candidate = read("candidate_file");
+        self.count(&call.name, candidate.as_deref());
+        if let Some(token) = context.meta.get_progress_token() {
+            let progress = ProgressNotificationParam::new(token, 0.5).with_message(format!("working on {}", call.name));
+            let _ = context.peer.notify_progress(progress).await;
+        }
+        if let Some(kind) = self.due(&call.name) {
+            match kind {
+                "die" => std::process::exit(3),
+                "hang" => std::future::pending().await,
+                _ => return Ok(CallToolResult::structured(json!({"nonsense": true})).into()),
+            }
+        }
+        let problem = read("problem_file").unwrap_or_default();
+        if problem.contains("# invalid") && call.name == "measure_baseline" {
+            let mut error = CallToolResult::error(vec![ContentBlock::text("error: problem_invalid")]);
+            let parts = json!({"code": "problem_invalid", "reason": "there is no class Model", "fix": "define one"});
+            error.structured_content = Some(json!({"error": parts}));
+            return Ok(error.into());
+        }
+        Ok(result(&call.name, &arguments, &problem, candidate.as_deref()).into())
+    }
+}
+
+impl Scripted {
+    fn count(&self, tool: &str, candidate: Option<&str>) {
+        let line = format!("{tool} {}\n", candidate.map(|source| ContentHash::of(source).short().to_owned()).unwrap_or_default());
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(&self.calls);
+        file.and_then(|mut file| file.write_all(line.as_bytes())).expect("the file of calls can be written");
+    }
+
+    fn due(&self, tool: &str) -> Option<&str> {
+        let (kind, of, marker) = self.fault.as_ref()?;
+        let due = of == tool && (marker == "always" || !Path::new(marker).exists());
+        if due && marker != "always" {
+            std::fs::write(marker, "").expect("the marker can be written");
+        }
+        due.then_some(kind)
+    }
+}
+
+fn result(tool: &str, arguments: &Map<String, Value>, problem: &str, candidate: Option<&str>) -> CallToolResult {
+    match tool {
+        "evaluate_kernel" => structured(&evaluation(problem, candidate.unwrap_or_default())),
+        "measure_baseline" => structured(&BaselineReport {
+            problem: ContentHash::of(problem),
+            target: Target::CPU,
+            baselines: baselines(),
+            inputs: vec!["float32[1024, 1024] contiguous".into()],
+            outputs: vec!["float32[1024, 1024] contiguous".into()],
+            findings: vec![],
+        }),
+        "describe_target" => structured(&TargetDescription {
+            target: Target::CPU,
+            name: "Test CPU".into(),
+            arch: "x86_64-avx2".into(),
+            memory: None,
+            copy_bytes_per_second: Some(10e9),
+            facts: vec![TargetFact { name: "cores".into(), value: "2".into(), source: "read".into() }],
+            software: vec!["torch 2".into()],
+        }),
+        "profile_kernel" if candidate.is_some_and(|source| source.contains("# untimed")) => {
+            CallToolResult::error(vec![ContentBlock::text("error: this candidate cannot be profiled")])
+        }
+        "profile_kernel" => structured(&Profile {
+            candidate: candidate.map(ContentHash::of),
+            target: Target::CPU,
+            profiler: "test".into(),
+            calls: 3,
+            wall_per_call_ns: Nanoseconds(1_000_000),
+            kernels: vec![KernelTime {
+                name: "aten::mm".into(),
+                launches_per_call: 1.0,
+                time_per_call_ns: Nanoseconds(900_000),
+                share: 0.9,
+            }],
+            limits: vec![],
+        }),
+        "search_knowledge" => {
+            let query = arguments.get("query").and_then(Value::as_str).unwrap_or_default();
+            let passage = Passage {
+                entry: "test/entry".into(),
+                heading: "Test".into(),
+                kind: EntryKind::Pattern,
+                path: "entry.md".into(),
+                start_line: 1,
+                end_line: 2,
+                score: 1.0,
+                text: format!("about {query}"),
+            };
+            structured(&Passages { passages: vec![passage] })
+        }
+        other => CallToolResult::error(vec![ContentBlock::text(format!("error: no tool {other}"))]),
+    }
+}
+
+fn structured(value: &impl Serialize) -> CallToolResult {
+    CallToolResult::structured(serde_json::to_value(value).expect("results are JSON"))
+}
+
+fn evaluation(problem: &str, candidate: &str) -> Evaluation {
+    let trials = || Trials { ran: vec!["problem's distribution".into()], skipped: vec![], timed_calls_verified: 4 };
+    let correct = |timing: Option<Timing>, not_measured| {
+        Verdict::Correct(Box::new(Correct { trials: trials(), error_over_tolerance: 0.25, timing, not_measured }))
+    };
+    let speedup = candidate.lines().find_map(|line| line.strip_prefix("# speedup: ")).and_then(|number| number.trim().parse::<f64>().ok());
+    let verdict = if let Some(speedup) = speedup {
+        correct(Some(timing(speedup)), None)
+    } else if candidate.contains("# untimed") {
+        correct(None, Some(NotMeasured { reason: "correctness only".into() }))
+    } else if candidate.contains("# broken") {
+        let diagnostics = "line 3: expected ';'".into();
+        Verdict::BuildFailed(Fault { phase: "import".into(), summary: "RuntimeError: compiler error".into(), diagnostics, log: None })
+    } else {
+        let (trial, output, detail) = ("trial 1".into(), "output".into(), "element (0, 0) is 1.0, expected 2.0".into());
+        Verdict::Incorrect { mismatches: vec![Mismatch { trial, output, detail, error_over_tolerance: Some(500.0) }], trials: trials() }
+    };
+    Evaluation {
+        problem: ContentHash::of(problem),
+        candidate: ContentHash::of(candidate),
+        target: Target::CPU,
+        verdict,
+        findings: vec![],
+        sandbox: Sandbox { active: vec!["none: this is a test".into()], missing: vec![] },
+        wall_ns: Nanoseconds(1_000_000),
+    }
+}
+
+fn baselines() -> Vec<Baseline> {
+    let time_ns = Some(Nanoseconds(2_000_000));
+    vec![Baseline { kind: BaselineKind::Eager, time_ns, spread: Some(0.01), first_call_ns: None, not_measured: None }]
+}
+
+fn timing(speedup: f64) -> Timing {
+    Timing {
+        speedup,
+        speedup_low: speedup * 0.95,
+        speedup_high: speedup * 1.05,
+        candidate_ns: Nanoseconds::from_seconds(2e-3 / speedup),
+        candidate_spread: 0.02,
+        baseline: BaselineKind::Eager,
+        baselines: baselines(),
+        pairs: 9,
+        calls_per_batch: 4,
+        build_ns: Nanoseconds(5_000_000),
+        first_call_ns: Nanoseconds(7_000_000),
+    }
+}
