@@ -9,7 +9,7 @@ use kernelwright_protocol::{ContentHash, Entry, EntryKind, PackSummary, Passage,
 use crate::chunk::{Chunk, chunks};
 use crate::error::LibraryError;
 use crate::index::{ChunkIndex, Document, Facets, Filters};
-use crate::passages::{Hit, fitted, joined};
+use crate::passages::{Hit, Repeats, fitted, joined};
 
 /// How much of an entry is read at once: more than any entry has, so that only long examples need a second call.
 const PAGE_CHARACTERS: usize = 12_000;
@@ -181,8 +181,8 @@ impl Shelves {
             architecture: query.arch.clone(),
             language: query.language.clone(),
         };
-        // Joined neighbours free places, which what follows them takes.
-        let found = self.index.search(&query.text, &filters, query.limit.saturating_mul(2))?;
+        // Joined neighbours and repeats free places, which what follows them takes.
+        let found = self.index.search(&query.text, &filters, query.limit.saturating_mul(4))?;
         let places: Vec<(&Placed, Vec<&str>, f32)> = found
             .into_iter()
             .filter_map(|(number, score)| {
@@ -192,7 +192,16 @@ impl Shelves {
             .collect();
         let hits = places
             .iter()
-            .map(|(placed, lines, score)| Hit { entry: (placed.pack, placed.entry), lines, chunk: placed.chunk.clone(), score: *score })
+            .map(|(placed, lines, score)| Hit {
+                entry: (placed.pack, placed.entry),
+                lines,
+                chunk: placed.chunk.clone(),
+                repeats: match self.packs[placed.pack].entries[placed.entry].kind {
+                    Kind::Example => Repeats::Dropped,
+                    _ => Repeats::Kept,
+                },
+                score: *score,
+            })
             .collect();
         let mut hits = joined(hits, query.limit);
         if let Some(budget) = query.max_bytes {

@@ -8,6 +8,15 @@ const MIN_PASSAGE_BYTES: usize = 300;
 /// Neighbours are joined up to this size, so that one passage does not take the whole answer.
 const MAX_JOINED_BYTES: usize = 2_400;
 
+/// What becomes of further hits in an entry that has one already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Repeats {
+    /// They are passages of their own.
+    Kept,
+    /// They are left out unless they can be joined: the parts of a kernel all fit the same question, and it is read as a whole anyway.
+    Dropped,
+}
+
 /// What was found: lines of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Hit<'a> {
@@ -17,6 +26,8 @@ pub(crate) struct Hit<'a> {
     pub(crate) lines: &'a [&'a str],
     /// Where in the entry.
     pub(crate) chunk: Chunk,
+    /// What becomes of further hits in the same entry.
+    pub(crate) repeats: Repeats,
     /// The better score of what was joined.
     pub(crate) score: f32,
 }
@@ -42,17 +53,17 @@ impl Hit<'_> {
 /// Joins hits that are neighbours in their entry, at the place of the better one, and keeps the first `limit`.
 pub(crate) fn joined(hits: Vec<Hit<'_>>, limit: usize) -> Vec<Hit<'_>> {
     let mut kept: Vec<Hit<'_>> = Vec::new();
-    // What ranks far below the limit is not worth a place, not even beside a good hit.
-    for hit in hits.into_iter().take(limit * 2) {
-        match kept.iter_mut().find(|better| better.touches(&hit) && better.bytes() + hit.bytes() <= MAX_JOINED_BYTES) {
-            Some(better) => {
-                better.chunk.start_line = better.chunk.start_line.min(hit.chunk.start_line);
-                better.chunk.end_line = better.chunk.end_line.max(hit.chunk.end_line);
-            }
-            None => kept.push(hit),
+    for (rank, hit) in hits.into_iter().enumerate() {
+        // What ranks far below the limit is not worth a place beside a good hit.
+        let is_near = rank < limit * 2;
+        let room = |better: &Hit<'_>| better.touches(&hit) && better.bytes() + hit.bytes() <= MAX_JOINED_BYTES;
+        if let Some(better) = kept.iter_mut().find(|better| is_near && room(better)) {
+            better.chunk.start_line = better.chunk.start_line.min(hit.chunk.start_line);
+            better.chunk.end_line = better.chunk.end_line.max(hit.chunk.end_line);
+        } else if kept.len() < limit && (hit.repeats == Repeats::Kept || kept.iter().all(|better| better.entry != hit.entry)) {
+            kept.push(hit);
         }
     }
-    kept.truncate(limit);
     kept
 }
 
@@ -90,7 +101,7 @@ mod tests {
     const LINES: [&str; 9] = ["one", "two", "", "four", "five", "six", "seven", "eight", "nine"];
 
     fn hit(entry: usize, start_line: u32, end_line: u32) -> Hit<'static> {
-        Hit { entry: (0, entry), lines: &LINES, chunk: Chunk { heading: vec![], start_line, end_line }, score: 1.0 }
+        Hit { entry: (0, entry), lines: &LINES, chunk: Chunk { heading: vec![], start_line, end_line }, repeats: Repeats::Kept, score: 1.0 }
     }
 
     fn ranges(hits: &[Hit<'_>]) -> Vec<(usize, u32, u32)> {
@@ -101,6 +112,13 @@ mod tests {
     fn neighbours_become_one_passage() {
         let found = joined(vec![hit(0, 4, 5), hit(1, 1, 2), hit(0, 1, 2), hit(0, 8, 9)], 3);
         assert_eq!(ranges(&found), [(0, 1, 5), (1, 1, 2), (0, 8, 9)]);
+    }
+
+    #[test]
+    fn a_kernel_takes_one_place() {
+        let kernel = |start_line, end_line| Hit { repeats: Repeats::Dropped, ..hit(0, start_line, end_line) };
+        let found = joined(vec![kernel(1, 2), kernel(8, 9), hit(1, 1, 2), kernel(4, 5)], 3);
+        assert_eq!(ranges(&found), [(0, 1, 5), (1, 1, 2)]);
     }
 
     #[test]

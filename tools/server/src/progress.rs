@@ -123,7 +123,7 @@ mod tests {
 
     #[tokio::test]
     async fn of_quick_messages_the_last_is_sent() {
-        let seldom = Cadence { heartbeat: Duration::from_hours(1), breath: Duration::from_millis(50) };
+        let seldom = Cadence { heartbeat: Duration::from_secs(3_600), breath: Duration::from_millis(50) };
         let (says, mut hears) = reporter("compiling", seldom);
         assert_eq!(hears.recv().await.as_deref(), Some("compiling"));
         for trial in 1..=100 {
