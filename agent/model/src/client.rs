@@ -1,8 +1,9 @@
 //! The one way to ask a model, whatever stands behind it.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use crate::{Answer, ClientSettings, ModelError, Replay, Request, TextSink, Usage};
+use crate::{Answer, ClientSettings, Hosted, Mailbox, ModelError, Replay, Request, TextSink, Usage, wire::Wire};
 
 /// Which question of a run this is. The same place always means the same question: a recorded or mailed answer is found by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,52 +19,62 @@ pub struct Place {
 /// A model that can be asked.
 #[derive(Debug)]
 pub enum Client {
+    /// A model behind HTTP, at `OpenAI`, Anthropic, or any server that speaks like one of them.
+    Hosted(Box<Hosted>),
     /// The answers of a recorded run.
     Replay(Replay),
+    /// A folder of questions and answers.
+    Mailbox(Mailbox),
 }
 
 impl Client {
-    /// Makes a client. Reads keys and recordings, but does not reach out yet: see [`Client::probe`].
+    /// Makes a client. Reads keys and recordings and makes the mailbox's folder, but does not reach out yet: see [`Client::probe`].
     pub fn open(settings: &ClientSettings) -> Result<Self, ModelError> {
+        let hosted = |wire, settings| Hosted::open(wire, settings).map(Box::new).map(Self::Hosted);
         match settings {
+            ClientSettings::OpenAi(settings) => hosted(Wire::Chat, settings),
+            ClientSettings::Anthropic(settings) => hosted(Wire::Messages, settings),
             ClientSettings::Replay(settings) => Replay::open(settings).map(Self::Replay),
-            other => Err(ModelError::BadAddress { url: format!("{other:?}"), reason: "not in this version".to_owned() }),
+            ClientSettings::Mailbox(settings) => Mailbox::open(settings).map(Self::Mailbox),
         }
     }
 
     /// Asks a question and waits for the whole answer, which the sink sees grow. Failures that may pass are retried inside, as long as
     /// patience lasts. Dropping the future ends the request.
-    #[expect(clippy::unused_async, reason = "the hosted clients wait")]
     pub async fn ask(&self, request: &Request, place: Place, sink: &dyn TextSink) -> Result<Answer, ModelError> {
-        let _ = request;
         match self {
+            Self::Hosted(hosted) => hosted.ask(request, sink).await,
             Self::Replay(replay) => replay.answer(place, sink),
+            Self::Mailbox(mailbox) => mailbox.answer(request, place, sink),
         }
     }
 
     /// Asks for one tool call, to find a wrong key, address or name, or a model without function calling, before anything is spent on a
     /// run. Returns the tokens that took: none for a replay and a mailbox, which are not asked.
-    #[expect(clippy::unused_async, reason = "the hosted clients wait")]
     pub async fn probe(&self) -> Result<Usage, ModelError> {
         match self {
-            Self::Replay(_) => Ok(Usage::default()),
+            Self::Hosted(hosted) => hosted.probe().await,
+            Self::Replay(_) | Self::Mailbox(_) => Ok(Usage::default()),
         }
     }
 
     /// Dollars for these tokens of the model an [`Answer`] names; `None` when its price is not known. A replay costs nothing.
     #[must_use]
     pub fn cost(&self, usage: &Usage, model: &str) -> Option<f64> {
-        let _ = (usage, model);
         match self {
+            Self::Hosted(hosted) => hosted.cost(usage, model),
             Self::Replay(_) => Some(0.0),
+            Self::Mailbox(mailbox) => mailbox.cost(usage, model),
         }
     }
 
-    /// Which model this is, for people and run logs: provider, name, address, never a key.
+    /// Which model this is, for people and run logs: provider, and name and address or path. Never a key.
     #[must_use]
-    pub fn describe(&self) -> serde_json::Value {
+    pub fn describe(&self) -> Value {
         match self {
-            Self::Replay(replay) => serde_json::json!({"provider": "replay", "path": replay.path()}),
+            Self::Hosted(hosted) => hosted.describe(),
+            Self::Replay(replay) => json!({"provider": "replay", "path": replay.path()}),
+            Self::Mailbox(mailbox) => mailbox.describe(),
         }
     }
 }

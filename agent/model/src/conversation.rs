@@ -4,7 +4,7 @@
 //! default, never renamed.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::{Usage, arguments::Arguments};
 
@@ -173,12 +173,4 @@ impl Request {
         let of_tool = |tool: &ToolSpec| tool.name.len() + tool.description.len() + tool.parameters.to_string().len();
         self.system.len() + self.messages.iter().map(of_message).sum::<usize>() + self.tools.iter().map(of_tool).sum::<usize>()
     }
-}
-
-/// A schema that takes no arguments.
-pub(crate) fn no_parameters() -> Value {
-    let mut schema = Map::new();
-    schema.insert("type".to_owned(), "object".into());
-    schema.insert("properties".to_owned(), Value::Object(Map::new()));
-    Value::Object(schema)
 }

@@ -5,21 +5,32 @@
 //!
 //! Limits: text and tool calls only, no images; chat completions and messages, not the providers' stateful interfaces.
 
+mod address;
 mod arguments;
 mod client;
 mod conversation;
+mod endpoint;
 mod error;
+mod hosted;
+mod mailbox;
 mod prices;
+mod probe;
+mod refusal;
 mod replay;
+mod retry;
 mod secret;
 mod settings;
 mod sink;
+mod sse;
 mod usage;
+mod wire;
 
 pub use arguments::Arguments;
 pub use client::{Client, Place};
 pub use conversation::{Answer, Finish, Message, Request, ToolCall, ToolChoice, ToolSpec};
 pub use error::{Fault, MissingKey, ModelError};
+pub use hosted::Hosted;
+pub use mailbox::Mailbox;
 pub use prices::Price;
 pub use replay::Replay;
 pub use secret::{HeaderSource, KeySource, Secret};

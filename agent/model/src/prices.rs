@@ -30,15 +30,18 @@ pub struct Price {
 }
 
 impl Price {
-    /// Dollars for these tokens; `None` when the request is longer than the price holds for.
+    /// Dollars for these tokens; `None` when the request is longer than the price holds for. Where writing to a cache has its price and
+    /// the provider does not say how much was written, all that was not read counts as written: never too little.
     #[must_use]
     pub fn cost(&self, usage: &Usage) -> Option<f64> {
         if self.up_to_input.is_some_and(|limit| usage.input > limit) {
             return None;
         }
         let cached = usage.cached_input.unwrap_or(0).min(usage.input);
-        let written = usage.cache_written.unwrap_or(0).min(usage.input - cached);
-        let fresh = usage.input - cached - written;
+        let rest = usage.input - cached;
+        let unsaid = if self.cache_write.is_some() { rest } else { 0 };
+        let written = usage.cache_written.unwrap_or(unsaid).min(rest);
+        let fresh = rest - written;
         let millionths = fresh as f64 * self.input
             + cached as f64 * self.cached_input.unwrap_or(self.input)
             + written as f64 * self.cache_write.unwrap_or(self.input)
@@ -110,6 +113,12 @@ mod tests {
         let usage =
             Usage { input: 1_000_000, output: 100_000, cached_input: Some(400_000), cache_written: Some(200_000), ..Usage::default() };
         assert_eq!(PRICE.cost(&usage), Some(0.8 + 0.2 + 0.5 + 1.0));
+    }
+
+    #[test]
+    fn what_may_have_been_written_to_a_cache_is_charged_as_written() {
+        let usage = Usage { input: 1_000_000, cached_input: Some(400_000), ..Usage::default() };
+        assert_eq!(PRICE.cost(&usage), Some(0.2 + 1.5));
     }
 
     #[test]

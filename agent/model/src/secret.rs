@@ -55,11 +55,20 @@ pub enum KeySource {
     File(PathBuf),
 }
 
+/// What a secret may look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// A key: no white space inside.
+    Word,
+    /// A header's value, e.g. `Bearer ...`.
+    Line,
+}
+
 impl KeySource {
-    pub(crate) fn read(&self) -> Result<Secret, MissingKey> {
+    pub(crate) fn read(&self, shape: Shape) -> Result<Secret, MissingKey> {
         match self {
-            Self::Env(variable) => from_env(variable),
-            Self::File(path) => from_file(path),
+            Self::Env(variable) => from_env(variable, shape),
+            Self::File(path) => from_file(path, shape),
         }
     }
 }
@@ -99,29 +108,30 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
     SECRET_NAMES.iter().any(|part| name.contains(part))
 }
 
-fn from_env(variable: &str) -> Result<Secret, MissingKey> {
+fn from_env(variable: &str, shape: Shape) -> Result<Secret, MissingKey> {
     let bad = |reason| MissingKey::BadVariable { variable: variable.to_owned(), reason };
     match std::env::var(variable) {
-        Ok(text) => usable(&text).map_err(bad),
+        Ok(text) => usable(&text, shape).map_err(bad),
         Err(std::env::VarError::NotPresent) => Err(MissingKey::Variable { variable: variable.to_owned() }),
         Err(std::env::VarError::NotUnicode(_)) => Err(bad("it is not ASCII")),
     }
 }
 
-fn from_file(path: &Path) -> Result<Secret, MissingKey> {
+fn from_file(path: &Path, shape: Shape) -> Result<Secret, MissingKey> {
     let bad = |reason: String| MissingKey::File { path: path.to_owned(), reason };
     let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
-    usable(&text).map_err(|reason| bad(reason.to_owned()))
+    usable(&text, shape).map_err(|reason| bad(reason.to_owned()))
 }
 
 /// Keys are pasted, so surrounding white space is not meant; anything inside that no header can hold is a mistake better named here.
-fn usable(text: &str) -> Result<Secret, &'static str> {
+fn usable(text: &str, shape: Shape) -> Result<Secret, &'static str> {
     let text = text.trim();
+    let is_space = |c: char| c.is_whitespace() && !(shape == Shape::Line && c == ' ');
     if text.is_empty() {
         Err("it is empty")
-    } else if text.contains(|c: char| c.is_whitespace()) {
+    } else if text.contains(is_space) {
         Err("it has white space inside")
-    } else if !text.chars().all(|c| c.is_ascii_graphic()) {
+    } else if !text.chars().all(|c| c.is_ascii_graphic() || c == ' ') {
         Err("it is not ASCII")
     } else {
         Ok(Secret::new(text))
@@ -178,7 +188,7 @@ fn is_part(word: &str, secret: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{KeySource, Mask, Secret, is_secret_name};
+    use super::{KeySource, Mask, Secret, Shape, is_secret_name};
 
     const KEY: &str = "sk-proj-Abc123def456GHI789jkl";
 
@@ -216,7 +226,7 @@ mod tests {
         let path = dir.path().join("key");
         let read = |content: &str| {
             std::fs::write(&path, content).unwrap();
-            KeySource::File(path.clone()).read().map(|secret| secret.expose().to_owned()).map_err(|error| error.to_string())
+            KeySource::File(path.clone()).read(Shape::Word).map(|secret| secret.expose().to_owned()).map_err(|error| error.to_string())
         };
         assert_eq!(read("abc\n").unwrap(), "abc");
         assert!(read("").unwrap_err().ends_with("holds no key: it is empty"));

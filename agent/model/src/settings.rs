@@ -13,7 +13,7 @@ use crate::{HeaderSource, KeySource, Price};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "provider", rename_all = "lowercase")]
 pub enum ClientSettings {
-    /// A server that speaks OpenAI's chat completions.
+    /// A server that speaks `OpenAI`'s chat completions.
     OpenAi(HostedSettings),
     /// A server that speaks Anthropic's messages.
     Anthropic(HostedSettings),
@@ -44,7 +44,7 @@ pub struct HostedSettings {
     /// What chat completions call the limit on the answer's length.
     #[serde(default)]
     pub limit_field: LimitField,
-    /// The longest answer when a request does not say, in tokens. Anthropic's interface demands one and gets 16,000 when absent.
+    /// The longest answer when a request does not say, in tokens. Anthropic's interface demands one and gets 32,000 when absent.
     #[serde(default)]
     pub max_output_tokens: Option<u32>,
     /// Sampling temperature when a request does not say.
@@ -96,7 +96,7 @@ pub enum Transfer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitField {
-    /// `max_completion_tokens` at OpenAI's own address, `max_tokens` at any other.
+    /// `max_completion_tokens` at `OpenAI`'s own address, `max_tokens` at any other.
     #[default]
     Auto,
     /// `max_tokens`.
@@ -112,7 +112,7 @@ pub struct Patience {
     /// For a connection.
     #[serde(deserialize_with = "seconds")]
     pub connect: Duration,
-    /// Between two pieces of an answer, or before the first. A whole answer comes in one piece.
+    /// Between two pieces of a streamed answer, or before the first. A whole answer comes in one piece and has all of `attempt`.
     #[serde(deserialize_with = "seconds")]
     pub idle: Duration,
     /// For one attempt, however lively.
