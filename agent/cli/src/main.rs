@@ -1,10 +1,50 @@
-//! The `kernelwright` executable.
+//! The `kernelwright` executable: arguments, settings, progress and exit codes, over the engine and the tool servers.
 
+mod args;
+mod environment;
+mod exit;
+mod failure;
+mod interrupt;
+mod printer;
+mod progress;
+mod settings;
+mod summary;
+mod verbs;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
 use kernelwright_harness::sandbox;
 
-fn main() {
+use crate::args::Cli;
+use crate::environment::Environment;
+use crate::printer::{Printer, Verbosity};
+
+fn main() -> ExitCode {
+    // Before anything else: the sandbox has to be set up while there is one thread.
     let mut args = std::env::args_os().skip(1);
     if args.next().is_some_and(|verb| verb == sandbox::VERB) {
         sandbox::enter(args);
+    }
+    let cli = Cli::parse();
+    let environment = Environment::read();
+    let verbosity = match (cli.global.quiet, cli.global.verbose) {
+        (true, _) => Verbosity::Quiet,
+        (false, 0) => Verbosity::Normal,
+        (false, 1) => Verbosity::Verbose,
+        (false, _) => Verbosity::Everything,
+    };
+    let printer = Printer::new(&environment, verbosity);
+    let wants_json = cli.verb.wants_json();
+    match verbs::run(cli, &environment, printer) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            printer.error(&failure);
+            if wants_json {
+                // The same for programs; nobody may be reading any more, which is then all there is to say.
+                let _ = printer.json(&failure.to_json());
+            }
+            failure.exit.into()
+        }
     }
 }

@@ -1,0 +1,76 @@
+//! Exit codes: what a script can tell from the way the process ended.
+
+use std::process::ExitCode;
+
+/// How the process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    Success = 0,
+    Unexpected = 1,
+    Usage = 2,
+    NoImprovement = 10,
+    NotCorrect = 11,
+    ProblemInvalid = 20,
+    ToolServer = 21,
+    Model = 22,
+    BudgetSpent = 23,
+    RunFolder = 24,
+    Suspended = 30,
+    Paused = 31,
+    Interrupted = 130,
+}
+
+impl Exit {
+    pub const ALL: [Self; 13] = [
+        Self::Success,
+        Self::Unexpected,
+        Self::Usage,
+        Self::NoImprovement,
+        Self::NotCorrect,
+        Self::ProblemInvalid,
+        Self::ToolServer,
+        Self::Model,
+        Self::BudgetSpent,
+        Self::RunFolder,
+        Self::Suspended,
+        Self::Paused,
+        Self::Interrupted,
+    ];
+
+    /// The number the shell sees.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// What it means, in a line.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Success => "improved and verified (evaluate: correct; other commands: done)",
+            Self::Unexpected => "unexpected error",
+            Self::Usage => "wrong arguments or settings",
+            Self::NoImprovement => "finished with a correct kernel that is not faster for sure",
+            Self::NotCorrect => "evaluate: the candidate is not correct",
+            Self::ProblemInvalid => "the problem or candidate file cannot be used",
+            Self::ToolServer => "a tool server, Python, torch or a compiler is unavailable",
+            Self::Model => "the model or its key cannot be used",
+            Self::BudgetSpent => "finished without a correct kernel",
+            Self::RunFolder => "the run's folder cannot be used: missing, locked, of a newer format, or the disk is full",
+            Self::Suspended => "suspended: waiting for answers in the mailbox",
+            Self::Paused => "paused: the model is out of reach",
+            Self::Interrupted => "interrupted, state saved",
+        }
+    }
+
+    /// The table for `--help`.
+    pub fn table() -> String {
+        let line = |exit: &Self| format!("  {:>3}  {}\n", exit.code(), exit.meaning());
+        format!("Exit codes:\n{}", Self::ALL.iter().map(line).collect::<String>())
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}

@@ -1,0 +1,152 @@
+//! The one form in which this program says that something failed: what, where, hint, and the exit code that goes with it.
+
+use std::fmt;
+use std::io;
+
+use kernelwright_engine::{EngineError, StoreError};
+use kernelwright_evaluate::EvaluateError;
+use kernelwright_harness::HarnessError;
+use kernelwright_model::ModelError;
+use kernelwright_prompts::PromptError;
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+use crate::settings::SettingsError;
+
+/// Why the process ends without its result.
+#[derive(Debug)]
+pub struct Failure {
+    /// The exit code.
+    pub exit: Exit,
+    what: String,
+    place: Option<String>,
+    hint: Option<String>,
+}
+
+impl Failure {
+    pub fn new(exit: Exit, what: impl Into<String>) -> Self {
+        Self { exit, what: what.into(), place: None, hint: None }
+    }
+
+    /// Where it happened: a file with its line, a tool server, an address.
+    #[must_use]
+    pub fn at(self, place: impl Into<String>) -> Self {
+        Self { place: Some(place.into()), ..self }
+    }
+
+    /// The same for programs.
+    pub fn to_json(&self) -> Value {
+        json!({"type": "error", "exit_code": self.exit.code(), "what": self.what, "where": self.place, "hint": self.hint})
+    }
+
+    /// What to try.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+/// Several lines without a last line break; further lines of a text are set under its first.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let under = |text: &str| text.trim_end().replace('\n', "\n         ");
+        write!(f, "error: {}", self.what.trim_end().replace('\n', "\n       "))?;
+        if let Some(place) = &self.place {
+            write!(f, "\n  where: {}", under(place))?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  hint: {}", under(hint))?;
+        }
+        Ok(())
+    }
+}
+
+impl From<SettingsError> for Failure {
+    fn from(error: SettingsError) -> Self {
+        let exit = match error {
+            SettingsError::Missing { .. } => Exit::Model,
+            _ => Exit::Usage,
+        };
+        let failure = Self::new(exit, error.to_string()).hint(error.hint());
+        match error.place() {
+            Some(place) => failure.at(place),
+            None => failure,
+        }
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        let exit = match &error {
+            EngineError::Problem { .. } => Exit::ProblemInvalid,
+            EngineError::ToolServer(_) | EngineError::ToolRefused { .. } => Exit::ToolServer,
+            EngineError::Model(error) => model_exit(error),
+            EngineError::UnknownPrice => Exit::Model,
+            EngineError::Store(_) | EngineError::Log { .. } => Exit::RunFolder,
+            EngineError::Prompt(_) => Exit::Usage,
+        };
+        let place = match &error {
+            EngineError::ToolServer(error) => Some(format!("log {}", error.log.display())),
+            _ => None,
+        };
+        let failure = Self::new(exit, error.to_string()).hint(error.hint());
+        match place {
+            Some(place) => failure.at(place),
+            None => failure,
+        }
+    }
+}
+
+fn model_exit(error: &ModelError) -> Exit {
+    match error {
+        ModelError::Suspended { .. } => Exit::Suspended,
+        ModelError::Outage { .. } => Exit::Paused,
+        _ => Exit::Model,
+    }
+}
+
+impl From<ModelError> for Failure {
+    fn from(error: ModelError) -> Self {
+        Self::new(model_exit(&error), error.to_string()).hint(error.hint())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::new(Exit::RunFolder, error.to_string()).hint(error.hint())
+    }
+}
+
+impl From<PromptError> for Failure {
+    fn from(error: PromptError) -> Self {
+        Self::new(Exit::Usage, error.to_string()).hint(error.hint())
+    }
+}
+
+impl From<HarnessError> for Failure {
+    fn from(error: HarnessError) -> Self {
+        Self::new(Exit::ToolServer, error.to_string()).hint(error.hint())
+    }
+}
+
+impl From<EvaluateError> for Failure {
+    fn from(error: EvaluateError) -> Self {
+        let exit = match error.code() {
+            "problem_invalid" | "file_unreadable" => Exit::ProblemInvalid,
+            "internal" => Exit::Unexpected,
+            _ => Exit::ToolServer,
+        };
+        let failure = Self::new(exit, error.to_string()).hint(error.hint());
+        match error.details() {
+            Some(details) => failure.at(details),
+            None => failure,
+        }
+    }
+}
+
+/// Output that cannot be written; a closed pipe is no failure and is dealt with before it becomes one.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::new(Exit::Unexpected, error.to_string())
+    }
+}

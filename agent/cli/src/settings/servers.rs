@@ -1,0 +1,131 @@
+//! The tool servers of a run: our own three, each of which `[servers.NAME]` may replace, and further ones of the user's.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kernelwright_engine::{Launch, ServerSpec};
+use serde::Deserialize;
+
+use super::layers::{Layers, Origin, Setting};
+use super::{Settings, SettingsError, Value, parse_duration, show_duration};
+
+/// Our own tool servers: name, and how long a call may be silent and take in all.
+pub const TOOL_SERVERS: [(&str, Duration, Duration); 3] = [
+    ("evaluate", Duration::from_mins(5), Duration::from_hours(1)),
+    ("profile", Duration::from_mins(5), Duration::from_mins(30)),
+    ("knowledge", Duration::from_mins(1), Duration::from_mins(2)),
+];
+
+/// Limits of a server that sets none.
+const USUAL: (Duration, Duration) = (Duration::from_mins(5), Duration::from_hours(1));
+
+/// One `[servers.NAME]` section.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerSettings {
+    /// Program and arguments; our own server when absent.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// Variables for it.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// How long a call may be silent.
+    #[serde(default)]
+    pub idle_timeout: Option<String>,
+    /// How long a call may take in all.
+    #[serde(default)]
+    pub total_timeout: Option<String>,
+}
+
+/// Whether every `[servers.NAME]` can be read.
+pub(super) fn check(layers: &Layers) -> Result<(), SettingsError> {
+    layers.below("servers.").try_for_each(|(name, setting)| read(name, setting).map(|_| ()))
+}
+
+impl Settings {
+    /// What the engine starts. `executable` is this program.
+    pub fn servers(&self, executable: &Path) -> Result<Vec<ServerSpec>, SettingsError> {
+        let mut own: BTreeMap<&str, (&Setting, ServerSettings)> = BTreeMap::new();
+        for (name, setting) in self.layers.below("servers.") {
+            own.insert(name, (setting, read(name, setting)?));
+        }
+        let mut specs = Vec::new();
+        for (name, idle, total) in TOOL_SERVERS {
+            let launch = Launch::Spawn { program: executable.to_path_buf(), args: self.serve_arguments(name), env: vec![] };
+            let built_in = ServerSpec { name: name.to_owned(), launch, idle_timeout: idle, total_timeout: total };
+            specs.push(match own.remove(name) {
+                Some((setting, settings)) => changed(built_in, setting, &settings),
+                None => built_in,
+            });
+        }
+        for (name, (setting, settings)) in own {
+            let launch = Launch::Spawn { program: PathBuf::new(), args: vec![], env: vec![] };
+            let nothing = ServerSpec { name: name.to_owned(), launch, idle_timeout: USUAL.0, total_timeout: USUAL.1 };
+            specs.push(changed(nothing, setting, &settings));
+        }
+        Ok(specs)
+    }
+
+    /// The arguments that give one of our own servers the settings of this process, whatever it would find by itself.
+    fn serve_arguments(&self, server: &str) -> Vec<String> {
+        let evaluate = &self.evaluate;
+        let mut args: Vec<String> = ["serve", server, "--stdio"].map(str::to_owned).to_vec();
+        let mut flag = |name: &str, value: String| args.extend([format!("--{name}"), value]);
+        flag("cache", self.cache.display().to_string());
+        if server == "knowledge" {
+            self.packs.iter().for_each(|pack| flag("packs", pack.display().to_string()));
+            return args;
+        }
+        if let Some(python) = &evaluate.python {
+            flag("python", python.display().to_string());
+        }
+        if let Some(threads) = evaluate.threads {
+            flag("threads", threads.to_string());
+        }
+        if server == "evaluate" {
+            flag("build-limit", show_duration(evaluate.build_limit));
+            flag("run-limit", show_duration(evaluate.run_limit));
+            flag("time-limit", show_duration(evaluate.time_limit));
+        }
+        args
+    }
+}
+
+/// A server as the user's section changes it.
+fn changed(mut spec: ServerSpec, setting: &Setting, settings: &ServerSettings) -> ServerSpec {
+    let Launch::Spawn { program, args, env } = &mut spec.launch;
+    if let Some((first, rest)) = settings.command.split_first() {
+        // A path is relative to the file that names it; a bare name is looked up on the PATH.
+        *program = match &setting.origin {
+            Origin::File { path, .. } if first.contains('/') => path.parent().unwrap_or(Path::new("")).join(first),
+            _ => PathBuf::from(first),
+        };
+        *args = rest.to_vec();
+    }
+    env.extend(settings.env.clone());
+    spec.idle_timeout = settings.idle_timeout.as_deref().and_then(parse_duration).unwrap_or(spec.idle_timeout);
+    spec.total_timeout = settings.total_timeout.as_deref().and_then(parse_duration).unwrap_or(spec.total_timeout);
+    spec
+}
+
+fn read(name: &str, setting: &Setting) -> Result<ServerSettings, SettingsError> {
+    let wrong = |expected: &str, found: String| SettingsError::Wrong {
+        origin: setting.origin.clone(),
+        name: format!("servers.{name}"),
+        expected: expected.to_owned(),
+        found,
+    };
+    let Value::Table(table) = &setting.value else { return Err(wrong("a table", setting.value.to_string())) };
+    let settings: ServerSettings = table
+        .clone()
+        .try_into()
+        .map_err(|error: toml::de::Error| wrong("a table of command, env, idle_timeout and total_timeout", error.message().to_owned()))?;
+    if settings.command.is_empty() && !TOOL_SERVERS.iter().any(|(own, ..)| *own == name) {
+        return Err(wrong("a server with a command", "one without".to_owned()));
+    }
+    for time in [&settings.idle_timeout, &settings.total_timeout].into_iter().flatten() {
+        parse_duration(time).ok_or_else(|| wrong("a server with times such as 90s or 15m", format!("`{time}`")))?;
+    }
+    Ok(settings)
+}

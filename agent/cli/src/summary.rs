@@ -1,0 +1,178 @@
+//! How a run ends for its reader: what was found, how sure that is, why it is faster, how to use it, how to go on.
+
+use std::fmt::Write as _;
+
+use kernelwright_engine::{Best, End, Outcome};
+use kernelwright_protocol::{Severity, Timing, Verdict};
+use kernelwright_search::{RunOutcome, Spend};
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+use crate::printer::{Printer, Tone};
+
+/// The exit code of an outcome.
+pub fn exit(outcome: &Outcome) -> Exit {
+    match (&outcome.end, outcome.found) {
+        (End::Interrupted, _) => Exit::Interrupted,
+        (End::Suspended { .. }, _) => Exit::Suspended,
+        (End::Paused { .. }, _) => Exit::Paused,
+        (End::Finished(_), RunOutcome::Improved) => Exit::Success,
+        (End::Finished(_), RunOutcome::NotImproved) => Exit::NoImprovement,
+        (End::Finished(_), RunOutcome::NothingCorrect) => Exit::BudgetSpent,
+    }
+}
+
+/// The closing summary for people.
+pub fn text(outcome: &Outcome, printer: Printer) -> String {
+    let mut text = String::new();
+    // Writing into a `String` does not fail.
+    let _ = writeln!(text, "{}", printer.on_stdout(tone(outcome), &headline(outcome)));
+    if let Some(best) = &outcome.best {
+        let _ = writeln!(text, "\n{}", printer.on_stdout(Tone::Strong, "How sure"));
+        how_sure(&mut text, best);
+        if !best.summary.trim().is_empty() {
+            let _ = writeln!(text, "\n{}\n  {}", printer.on_stdout(Tone::Strong, "Why (in the model's words)"), indent(&best.summary));
+        }
+        let _ = writeln!(text, "\n{}", printer.on_stdout(Tone::Strong, "How to use it"));
+        how_to_use(&mut text, best);
+    }
+    let _ = writeln!(text, "\n{}", printer.on_stdout(Tone::Strong, "What it took"));
+    let _ = writeln!(text, "  {}", spend(&outcome.spend));
+    let _ = writeln!(text, "\n{}", printer.on_stdout(Tone::Strong, "Next"));
+    next(&mut text, outcome);
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn tone(outcome: &Outcome) -> Tone {
+    match (&outcome.end, outcome.found) {
+        (_, RunOutcome::Improved) => Tone::Good,
+        (End::Finished(_), RunOutcome::NothingCorrect) => Tone::Bad,
+        _ => Tone::Careful,
+    }
+}
+
+fn headline(outcome: &Outcome) -> String {
+    let found = match (outcome.found, outcome.best.as_ref().and_then(Best::timing)) {
+        (RunOutcome::Improved, Some(t)) => format!("Found a verified kernel that is {:.2}x as fast as {}", t.speedup, t.baseline),
+        (RunOutcome::NothingCorrect, _) => "Found no correct kernel".to_owned(),
+        (_, Some(t)) => format!("Found a correct kernel that is not faster for sure: {:.2}x", t.speedup),
+        (_, None) => "Found a correct kernel that could not be timed".to_owned(),
+    };
+    match &outcome.end {
+        End::Finished(reason) => format!("{found}; {reason}."),
+        End::Paused { reason } => format!("Paused: {reason}. {found} so far."),
+        End::Suspended { waiting } => format!("Suspended: waiting for {} in the mailbox. {found} so far.", count(waiting.len(), "answer")),
+        End::Interrupted => format!("Interrupted, everything is saved. {found} so far."),
+    }
+}
+
+fn how_sure(text: &mut String, best: &Best) {
+    let Verdict::Correct(correct) = &best.evaluation.verdict else { return };
+    let trials = &correct.trials;
+    let _ = write!(text, "  correct on {} of inputs", count(trials.ran.len(), "draw"));
+    if trials.timed_calls_verified > 0 {
+        let _ = write!(text, " and in {}", count(trials.timed_calls_verified as usize, "timed call"));
+    }
+    let _ = writeln!(text, "; largest error {:.3} of what is allowed", correct.error_over_tolerance);
+    match (&correct.timing, &correct.not_measured) {
+        (Some(t), _) => timing(text, t),
+        (None, Some(why)) => {
+            let _ = writeln!(text, "  not timed: {}", why.reason);
+        }
+        (None, None) => {}
+    }
+    for finding in best.evaluation.findings.iter().filter(|finding| finding.severity >= Severity::Warning) {
+        let _ = writeln!(text, "  warning: {} ({})", finding.message, finding.rule);
+    }
+}
+
+fn timing(text: &mut String, t: &Timing) {
+    let (low, high) = (t.speedup_low, t.speedup_high);
+    let _ =
+        writeln!(text, "  {:.2}x, 95 % interval {low:.2} to {high:.2}, from {} timed in turns", t.speedup, count(t.pairs as usize, "pair"));
+    let times: Vec<String> = t.baselines.iter().filter_map(|b| Some(format!("{} {}", b.kind, b.time_ns?))).collect();
+    let _ = writeln!(text, "  {} per call against {}", t.candidate_ns, times.join(", "));
+}
+
+fn how_to_use(text: &mut String, best: &Best) {
+    let folder = best.path.parent().unwrap_or(&best.path).display();
+    let module = best.path.file_stem().unwrap_or_default().to_string_lossy();
+    let _ = writeln!(text, "  {}", best.path.display());
+    let _ = writeln!(text, "    import sys; sys.path.insert(0, {:?})", folder.to_string());
+    let _ = writeln!(text, "    from {module} import ModelNew  # takes the arguments of Model; load_state_dict() takes its weights");
+}
+
+/// What was used up, in a line.
+pub fn spend(spend: &Spend) -> String {
+    let money = match (spend.unpriced, spend.dollars.value() > 0.0) {
+        (0, _) => spend.dollars.to_string(),
+        (_, true) => format!("at least {} (some prices unknown)", spend.dollars),
+        (_, false) => "price unknown".to_owned(),
+    };
+    let (steps, evaluations) = (count(spend.steps as usize, "step"), count(spend.evaluations as usize, "evaluation"));
+    format!("{steps}, {evaluations}, {}, {money}, {} ({} of it evaluating)", spend.usage.total(), spend.wall, spend.evaluating)
+}
+
+fn next(text: &mut String, outcome: &Outcome) {
+    let dir = outcome.dir.display();
+    if let End::Suspended { waiting } = &outcome.end {
+        for path in waiting {
+            let _ = writeln!(text, "  answer as  {}", path.display());
+        }
+    }
+    let more = match (&outcome.end, outcome.spend.steps) {
+        (End::Finished(_), steps) => format!(" --steps {}", steps + 8),
+        _ => String::new(),
+    };
+    let _ = writeln!(text, "  go on:     kernelwright resume {dir}{more}");
+    let _ = writeln!(text, "  report:    kernelwright report {dir}");
+    if let Some(best) = &outcome.best {
+        let _ = writeln!(
+            text,
+            "  re-verify: kernelwright evaluate {dir}/problem.py {} --target {}",
+            best.path.display(),
+            best.evaluation.target
+        );
+    }
+}
+
+/// The last line of `--json`.
+pub fn json(outcome: &Outcome) -> Value {
+    let (end, reason) = match &outcome.end {
+        End::Finished(reason) => ("finished", Some(reason.to_string())),
+        End::Paused { reason } => ("paused", Some(reason.clone())),
+        End::Suspended { .. } => ("suspended", None),
+        End::Interrupted => ("interrupted", None),
+    };
+    let waiting = match &outcome.end {
+        End::Suspended { waiting } => waiting.as_slice(),
+        _ => &[],
+    };
+    let best = outcome.best.as_ref().map(|best| {
+        json!({
+            "node": best.node, "candidate": best.candidate, "path": best.path, "summary": best.summary, "evaluation": best.evaluation,
+        })
+    });
+    json!({
+        "type": "summary",
+        "run": outcome.run,
+        "dir": outcome.dir,
+        "exit_code": exit(outcome).code(),
+        "end": end,
+        "reason": reason,
+        "waiting": waiting,
+        "outcome": outcome.found,
+        "speedup": outcome.best.as_ref().and_then(Best::timing).map(|timing| timing.speedup),
+        "best": best,
+        "spend": outcome.spend,
+    })
+}
+
+fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+fn indent(text: &str) -> String {
+    text.trim().replace('\n', "\n  ")
+}

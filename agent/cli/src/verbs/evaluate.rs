@@ -1,0 +1,113 @@
+//! `kernelwright evaluate`: one verdict, without a model and without a run.
+
+use std::fmt::Write as _;
+
+use kernelwright_evaluate::{BaselineChoice, EvaluateRequest, Evaluator, Options};
+use kernelwright_protocol::{BaselineKind, Evaluation, Fault, Verdict};
+
+use super::{Context, executable, read_source, runtime, serve};
+use crate::args::Evaluate;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::printer::{Printer, Tone, Verbosity};
+use crate::progress::verdict;
+
+pub fn run(context: &Context, args: &Evaluate) -> Result<Exit, Failure> {
+    let settings = context.settings(&args.flags())?;
+    let evaluate = &settings.evaluate;
+    let baselines = match evaluate.baselines.as_slice() {
+        [BaselineKind::Eager] => BaselineChoice::EagerOnly,
+        [BaselineKind::Compile] => BaselineChoice::CompileOnly,
+        _ => BaselineChoice::All,
+    };
+    let request = EvaluateRequest {
+        problem_source: read_source(&args.problem, "problem")?,
+        problem_name: args.problem.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        candidate_source: read_source(&args.candidate, "candidate")?,
+        target: evaluate.target,
+        options: Options {
+            trials: evaluate.trials,
+            baselines,
+            measure: !args.no_timing,
+            tf32: evaluate.tf32,
+            pairs: evaluate.pairs,
+            ..Options::default()
+        },
+    };
+    let printer = context.printer;
+    let evaluator = Evaluator::new(serve::evaluate_settings(&settings, executable()?));
+    let say = move |message: &str| {
+        if printer.stderr_is_terminal || printer.verbosity > Verbosity::Normal {
+            printer.say(printer.on_stderr(Tone::Faint, message));
+        }
+    };
+    let runtime = runtime()?;
+    let ended = runtime.block_on(async {
+        tokio::select! {
+            evaluation = evaluator.evaluate(&request, &say) => evaluation.map(Some).map_err(Failure::from),
+            signalled = interrupt::signalled() => signalled.map(|()| None),
+        }
+    });
+    drop(evaluator);
+    runtime.shutdown_background();
+    let Some(evaluation) = ended? else { return Ok(Exit::Interrupted) };
+    if args.json {
+        printer.json(&evaluation)?
+    } else {
+        printer.result(text(&evaluation, printer))?
+    }
+    Ok(if matches!(evaluation.verdict, Verdict::Correct(_)) { Exit::Success } else { Exit::NotCorrect })
+}
+
+/// The verdict and what belongs to it.
+fn text(evaluation: &Evaluation, printer: Printer) -> String {
+    let tone = if matches!(evaluation.verdict, Verdict::Correct(_)) { Tone::Good } else { Tone::Bad };
+    let mut text = printer.on_stdout(tone, &verdict(evaluation));
+    // Writing into a `String` does not fail.
+    match &evaluation.verdict {
+        Verdict::Correct(correct) => {
+            if let Some(timing) = &correct.timing {
+                for baseline in &timing.baselines {
+                    let time = match (baseline.time_ns, &baseline.not_measured) {
+                        (Some(time), _) => time.to_string(),
+                        (None, Some(why)) => format!("not measured: {}", why.reason),
+                        (None, None) => "not measured".to_owned(),
+                    };
+                    let _ = write!(text, "\n  {:<14} {time}", baseline.kind.to_string());
+                }
+                let _ = write!(
+                    text,
+                    "\n  {:<14} {} (first call {}, build {})",
+                    "candidate", timing.candidate_ns, timing.first_call_ns, timing.build_ns
+                );
+            }
+            let _ = write!(text, "\n  {:<14} {}", "checked on", correct.trials.ran.join("; "));
+            for skipped in &correct.trials.skipped {
+                let _ = write!(text, "\n  {:<14} {skipped}", "not tried");
+            }
+            let _ = write!(text, "\n  {:<14} {:.3} of what is allowed", "largest error", correct.error_over_tolerance);
+        }
+        Verdict::Incorrect { mismatches, .. } => {
+            for mismatch in mismatches.iter().skip(1) {
+                let _ = write!(text, "\n  {}, {}: {}", mismatch.trial, mismatch.output, mismatch.detail);
+            }
+        }
+        Verdict::BuildFailed(Fault { diagnostics, log, .. }) | Verdict::Faulted(Fault { diagnostics, log, .. }) => {
+            if !diagnostics.is_empty() {
+                let _ = write!(text, "\n{}", diagnostics.trim_end());
+            }
+            if let Some(log) = log {
+                let _ = write!(text, "\n  whole log: {log}");
+            }
+        }
+        Verdict::TimedOut { .. } | Verdict::Rejected { .. } => {}
+    }
+    for finding in &evaluation.findings {
+        let _ = write!(text, "\n  {:<14} {}", finding.rule, finding.message);
+    }
+    if !evaluation.sandbox.missing.is_empty() {
+        let _ = write!(text, "\n  {:<14} without {}", "sandbox", evaluation.sandbox.missing.join("; "));
+    }
+    text
+}

@@ -1,0 +1,56 @@
+//! `kernelwright resume`: a run that goes on.
+
+use kernelwright_engine::{Overrides, ResumeRequest, Store};
+use kernelwright_protocol::{Dollars, Nanoseconds, Tokens};
+use kernelwright_search::{Budget, Event, Record};
+
+use super::{Context, find_run, session};
+use crate::args::{Resume, RunFlags};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::settings::{Flags, parse_duration};
+
+pub fn run(context: &Context, args: &Resume) -> Result<Exit, Failure> {
+    let flags = args.flags.flags();
+    let settings = context.settings(&flags)?;
+    let run_dir = find_run(&settings, args.run.as_deref())?;
+    let history = Store::read(&run_dir)?;
+    // The model that the run began with, where neither flags nor settings name one.
+    let settings = match settings.model_name() {
+        Some(_) => settings,
+        None => context.settings(&recorded_model(&history).into_iter().chain(flags).collect())?,
+    };
+    let model = settings.model()?;
+    let setup = session::setup(context, &settings, model, &args.flags)?;
+    let request = ResumeRequest { run_dir, overrides: overrides(&args.flags), setup };
+    session::work(context, &args.flags, &history, async |progress, stop| kernelwright_engine::resume(request, progress, stop).await)
+}
+
+/// Only what this command line says: settings files hold for new runs.
+fn overrides(flags: &RunFlags) -> Overrides {
+    Overrides {
+        budget: Budget {
+            steps: flags.steps,
+            evaluations: flags.evaluations,
+            tokens: flags.tokens.map(Tokens),
+            dollars: flags.dollars.map(Dollars::new),
+            wall: flags.wall.as_deref().and_then(parse_duration).map(Nanoseconds::from),
+        },
+        stall_steps: flags.stall,
+        target_speedup: flags.target_speedup,
+        inner_turns: flags.inner_turns,
+    }
+}
+
+/// Provider, name and address of the model, as the run recorded them. Where the key is was not recorded and follows the usual rules.
+fn recorded_model(history: &[Record]) -> Flags {
+    const WHERE: &str = "of the recorded run";
+    let settings = history.iter().rev().find_map(|record| match &record.event {
+        Event::RunStarted { settings, .. } | Event::RunResumed { settings } => Some(settings),
+        _ => None,
+    });
+    let Some(settings) = settings else { return Flags::new() };
+    let fields = [("provider", "model.provider"), ("model", "model.name"), ("url", "model.base_url"), ("path", "model.path")];
+    let text = |field: &str| settings.model.get(field).and_then(serde_json::Value::as_str);
+    fields.into_iter().filter_map(|(field, key)| Some((key, text(field)?.to_owned(), WHERE))).collect()
+}

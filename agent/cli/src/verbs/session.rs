@@ -1,0 +1,62 @@
+//! What `optimize` and `resume` have in common: the way from a request to a summary.
+
+use kernelwright_engine::{EngineError, Outcome, Setup, StopToken};
+use kernelwright_model::ClientSettings;
+use kernelwright_search::Record;
+
+use super::{Context, executable, runtime};
+use crate::args::RunFlags;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::printer::Verbosity;
+use crate::progress::{Progress, Stdout};
+use crate::settings::Settings;
+use crate::summary;
+
+/// What the engine works with.
+pub fn setup(context: &Context, settings: &Settings, model: ClientSettings, flags: &RunFlags) -> Result<Setup, Failure> {
+    Ok(Setup {
+        model,
+        servers: settings.servers(&executable()?)?,
+        prompts_dir: settings.prompts.clone(),
+        output: flags.output.as_ref().map(|path| context.environment.folder.join(path)),
+    })
+}
+
+/// Runs the engine under the eyes of the user, and says how it ended.
+pub fn work(
+    context: &Context,
+    flags: &RunFlags,
+    history: &[Record],
+    engine: impl AsyncFnOnce(&mut Progress, StopToken) -> Result<Outcome, EngineError>,
+) -> Result<Exit, Failure> {
+    let printer = context.printer;
+    let runtime = runtime()?;
+    let stop = StopToken::new();
+    let stdout = if flags.json { Stdout::Records } else { Stdout::Summary };
+    let mut progress = Progress::new(printer, stdout, history, stop.clone());
+    let outcome = runtime.block_on(async {
+        interrupt::watch(stop.clone(), progress.announcer())?;
+        let outcome = engine(&mut progress, stop).await;
+        progress.finish();
+        outcome.map_err(Failure::from)
+    });
+    // A question to the model or a server that hangs must not keep the process.
+    runtime.shutdown_background();
+    let outcome = outcome?;
+    match (stdout, printer.verbosity) {
+        // Whoever read the records may have left, which is no failure.
+        (Stdout::Records, _) => drop(printer.try_result(summary::json(&outcome))),
+        (Stdout::Summary, Verbosity::Quiet) => {
+            if let Some(best) = &outcome.best {
+                printer.result(best.path.display())?;
+            }
+        }
+        (Stdout::Summary, _) => {
+            printer.say("");
+            printer.result(summary::text(&outcome, printer))?;
+        }
+    }
+    Ok(summary::exit(&outcome))
+}
