@@ -101,7 +101,7 @@ pub async fn serve<H: ServerHandler + Clone>(handler: H, transport: Transport) -
 ///
 /// Hosts that start servers from Node give them a socket as stdin, which is read by a thread that cannot be interrupted; dropping the
 /// runtime would wait for it until the host closes its end. Here tasks are dropped, and with them their child processes, and
-/// threads get [`LAST_WORDS`] before they are left to the end of the process.
+/// threads get a fifth of a second before they are left to the end of the process.
 pub fn run<F: Future>(future: F) -> std::io::Result<F::Output> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKER_THREADS).enable_all().build()?;
     let output = runtime.block_on(future);
