@@ -1,0 +1,60 @@
+//! The first question to a model.
+
+use kernelwright_model::{Client, ClientSettings, MailboxSettings, ModelError, Usage};
+use serde_json::json;
+
+use crate::{
+    chat,
+    server::{Reply, Server},
+    settings,
+};
+
+fn answer(message: &serde_json::Value, finish: &str) -> Reply {
+    let usage = json!({"prompt_tokens": 90, "completion_tokens": 12});
+    Reply::json(200, json!({"choices": [{"message": message, "finish_reason": finish}], "usage": usage}))
+}
+
+fn called() -> Reply {
+    answer(&json!({"tool_calls": [{"id": "a", "function": {"name": "report_ready", "arguments": "{\"ready\": true}"}}]}), "tool_calls")
+}
+
+#[tokio::test]
+async fn a_model_that_calls_the_tool_is_good() {
+    let server = Server::start([called()]).await;
+    let usage = chat(settings(&server.url)).probe().await.unwrap();
+    assert_eq!((usage.input, usage.output), (90, 12));
+    let body = &server.asked()[0].body;
+    assert_eq!((&body["tool_choice"], body["tools"].as_array().unwrap().len()), (&json!("required"), 1));
+}
+
+#[tokio::test]
+async fn a_model_that_only_writes_has_no_function_calling() {
+    let server = Server::start([answer(&json!({"content": "<tool_call>report_ready</tool_call>"}), "stop")]).await;
+    let error = chat(settings(&server.url)).probe().await.unwrap_err();
+    assert!(matches!(error, ModelError::NoToolSupport { .. }), "{error:?}");
+    assert!(error.to_string().ends_with("asked to call a tool, it wrote \"<tool_call>report_ready</tool_call>\""), "{error}");
+}
+
+#[tokio::test]
+async fn a_model_that_cannot_be_made_to_call_is_asked_to() {
+    let refusal = json!({"error": {"message": "m-1 does not support this tool_choice"}});
+    let server = Server::start([Reply::json(400, refusal), called()]).await;
+    chat(settings(&server.url)).probe().await.unwrap();
+    assert!(server.asked()[1].body.get("tool_choice").is_none());
+}
+
+#[tokio::test]
+async fn a_model_that_thought_until_the_limit_is_not_blamed() {
+    let server = Server::start([answer(&json!({"content": null}), "length")]).await;
+    chat(settings(&server.url)).probe().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_mailbox_is_not_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings =
+        MailboxSettings { dir: dir.path().join("box"), model: None, extra_body: serde_json::Map::new(), prices: Default::default() };
+    let client = Client::open(&ClientSettings::Mailbox(settings)).unwrap();
+    assert_eq!(client.probe().await.unwrap(), Usage::default());
+    assert_eq!(std::fs::read_dir(dir.path().join("box")).unwrap().count(), 0);
+}
