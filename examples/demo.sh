@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# The demo: two problems on this machine's processor. The model's answers are recorded; everything else happens now.
+set -euo pipefail
+cd "$(dirname "$0")"
+kernelwright=$(cd .. && realpath "$1")
+runs=$(mktemp -d)
+trap 'rm -rf "$runs"' EXIT
+
+cat <<'TEXT'
+This demo runs the whole agent on two problems, without a GPU and without an API key.
+
+  recorded   what the language model said, taken from real conversations (examples/recordings)
+  live       everything else: the search, the tool servers over MCP, the compilers, torch and
+             torch.compile, every correctness check and every time you see
+
+TEXT
+
+for problem in diag_matmul_add bias_gelu_layernorm; do
+    printf '== %s\n\n' "$problem"
+    "$kernelwright" optimize "problems/$problem.py" --target cpu --model "replay:recordings/$problem" \
+        --drafts 1 --steps 2 --runs-dir "$runs" --output "$runs/$problem.best.py"
+    printf '\nThe emitted file, evaluated once more on its own:\n\n'
+    "$kernelwright" evaluate "problems/$problem.py" "$runs/$problem.best.py" --target cpu
+    echo
+done
+
+mkdir -p ../kernelwright-runs
+for problem in diag_matmul_add bias_gelu_layernorm; do
+    cp "$runs/$problem.best.py" "../kernelwright-runs/$problem.best.py"
+done
+echo "The two kernels are in kernelwright-runs/. Next: point kernelwright at a model of yours (see README.md)."
