@@ -1,2 +1,5 @@
 //! End-to-end tests over the real executable, real torch and real MCP.
 #![allow(clippy::unwrap_used, missing_docs)]
+
+mod evaluate;
+mod profile;

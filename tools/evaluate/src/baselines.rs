@@ -15,6 +15,9 @@ use crate::workshop::Workshop;
 /// Batches of a first measurement.
 const BATCHES: usize = 5;
 
+/// Batches before those, which find out how many calls a batch should have.
+const WARMUP: usize = 3;
+
 /// What has to be known to start a problem's worker again.
 pub(crate) struct Reload<'a> {
     pub(crate) workshop: &'a Workshop,
@@ -81,13 +84,13 @@ async fn measure(
     let mut calls = Calls::new();
     let mut count = 1;
     let mut times = Vec::new();
-    // The first batches find the length of the others.
-    for batch in 0..BATCHES + 2 {
+    // The first batches find the length of the others; their first call warms up.
+    for batch in 0..BATCHES + WARMUP {
         let placed = calls.fresh(count);
         problem.place(&placed).await?;
         let per_call = problem.time(kind, &placed).await?.as_secs_f64() / count as f64;
-        if batch < 2 {
-            count = room.calls(wanted(backend), per_call);
+        if batch < WARMUP {
+            count = room.calls(wanted(backend), per_call).clamp(count, count * 16);
         } else {
             times.push(per_call);
         }

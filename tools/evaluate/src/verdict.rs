@@ -75,7 +75,7 @@ impl Phase {
 pub(crate) fn judge(phase: Phase, error: AskError, log: &WorkerLog) -> Stop {
     let fault = |summary: String, traceback: &str| Fault {
         phase: phase.as_str().to_owned(),
-        summary,
+        summary: one_line(&summary),
         diagnostics: diagnostics(traceback, &log.tail(2 * DIAGNOSTICS as u64)),
         log: Some(log.path().display().to_string()),
     };
@@ -113,6 +113,17 @@ fn diagnostics(traceback: &str, printed: &str) -> String {
         (_, true) => cut(traceback, DIAGNOSTICS),
         (true, false) => cut(printed, DIAGNOSTICS),
         (false, false) => format!("{}\n\nprinted:\n{}", cut(traceback, DIAGNOSTICS * 2 / 3), cut(printed, DIAGNOSTICS / 3)),
+    }
+}
+
+/// The line that says what is wrong: a compiler's first error with the exception that carries it, else the first line.
+fn one_line(message: &str) -> String {
+    let mut lines = message.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let exception = first.split_once(':').map(|(name, _)| name).filter(|name| name.chars().all(char::is_alphanumeric));
+    match (lines.find(|line| line.contains("error:")), exception) {
+        (Some(error), Some(exception)) if !first.contains("error:") => format!("{exception}: {error}"),
+        _ => first.to_owned(),
     }
 }
 
@@ -174,6 +185,14 @@ mod tests {
         };
         let Verdict::Incorrect { mismatches, .. } = *verdict else { panic!("another verdict") };
         assert_eq!(mismatches.iter().map(|m| m.error_over_tolerance).collect::<Vec<_>>(), [None, Some(9.0), Some(2.0)]);
+    }
+
+    #[test]
+    fn a_summary_is_the_line_that_says_what_is_wrong() {
+        assert_eq!(one_line("ValueError: odd\nsecond"), "ValueError: odd");
+        assert_eq!(one_line("RuntimeError: k.cpp: In function 'f':\nk.cpp:7:2: error: no x\n 7 | x"), "RuntimeError: k.cpp:7:2: error: no x");
+        assert_eq!(one_line("the process ended: SIGSEGV (invalid memory access)"), "the process ended: SIGSEGV (invalid memory access)");
+        assert_eq!(one_line(""), "");
     }
 
     #[test]

@@ -1,0 +1,274 @@
+//! One evaluator, every status, on the CPU with real torch: what an honest candidate gets, and what a dishonest one does.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use kernelwright_evaluate::{BaselineChoice, EvaluateError, EvaluateRequest, Evaluator, Limits, Options, Settings};
+use kernelwright_protocol::{Evaluation, Target, Verdict};
+
+const PROBLEM: &str = r#"
+import torch
+class Model(torch.nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(n))
+    def forward(self, x, y):
+        return torch.relu(x * self.weight) + y
+def get_inputs():
+    return [torch.randn(256, 256), torch.randn(256, 256)]
+def get_init_inputs():
+    return [256]
+"#;
+
+/// A candidate with this `forward` and these lines before it.
+fn module(prelude: &str, forward: &str) -> String {
+    let body: String = forward.lines().map(|line| format!("        {line}\n")).collect();
+    format!(
+        "import torch\n{prelude}\nclass ModelNew(torch.nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        \
+         self.weight = torch.nn.Parameter(torch.randn(n))\n    def forward(self, x, y):\n{body}"
+    )
+}
+
+const RIGHT: &str = "return torch.relu(x * self.weight) + y";
+
+/// The same in C++ on raw pointers, built with g++ when the candidate is imported; `BODY` is the loop's statement.
+fn cpp(statement: &str) -> String {
+    let prelude = r##"
+import ctypes, os, subprocess, tempfile
+SOURCE = r"""
+extern "C" void kernel(const float* x, const float* w, const float* y, float* out, long rows, long columns) {
+    for (long r = 0; r < rows; ++r)
+        for (long c = 0; c < columns; ++c) {
+            long i = r * columns + c;
+            float v = x[i] * w[c];
+            STATEMENT
+        }
+}
+"""
+folder = tempfile.mkdtemp()
+with open(os.path.join(folder, "kernel.cpp"), "w") as file:
+    file.write(SOURCE)
+built = subprocess.run(["g++", "-O3", "-shared", "-fPIC", "-o", folder + "/kernel.so", folder + "/kernel.cpp"], capture_output=True, text=True)
+if built.returncode:
+    raise RuntimeError(built.stderr)
+library = ctypes.CDLL(folder + "/kernel.so")
+"##;
+    let forward = "out = torch.empty_like(x)\npointer = lambda t: ctypes.c_void_p(t.data_ptr())\n\
+        library.kernel(pointer(x), pointer(self.weight), pointer(y), pointer(out), ctypes.c_long(x.shape[0]), ctypes.c_long(x.shape[1]))\n\
+        return out";
+    module(&prelude.replace("STATEMENT", statement), forward)
+}
+
+struct Desk {
+    evaluator: Evaluator,
+    cache: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let cache = tempfile::tempdir().unwrap();
+        let settings = Settings {
+            python: Some(kernelwright_tests::python()),
+            cache_dir: cache.path().to_path_buf(),
+            ..Settings::new(kernelwright_tests::binary())
+        };
+        Self { evaluator: Evaluator::new(settings), cache }
+    }
+
+    async fn evaluate(&self, problem: &str, candidate: &str, options: Options) -> Result<Evaluation, EvaluateError> {
+        let request = EvaluateRequest {
+            problem_source: problem.to_owned(),
+            problem_name: "problem.py".to_owned(),
+            candidate_source: candidate.to_owned(),
+            target: Target::CPU,
+            options,
+        };
+        self.evaluator.evaluate(&request, &|_| {}).await
+    }
+
+    /// Evaluates each candidate and compares how its verdict reads with the expected beginning.
+    async fn check(&self, cases: &[(&str, String, Options, &str)]) {
+        let mut wrong = Vec::new();
+        for (name, candidate, options, expected) in cases {
+            let evaluation = self.evaluate(PROBLEM, candidate, options.clone()).await.unwrap();
+            let read = reading(&evaluation);
+            println!("{name}: {read}");
+            if !read.starts_with(expected) {
+                wrong.push(format!("{name}: expected `{expected}`, got `{read}`"));
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+
+    /// Processes that were started from this desk's folder.
+    fn processes(&self) -> usize {
+        let folder = self.cache.path().to_str().unwrap();
+        let entries = std::fs::read_dir("/proc").unwrap().flatten();
+        entries.filter(|entry| std::fs::read_to_string(entry.path().join("cmdline")).is_ok_and(|line| line.contains(folder))).count()
+    }
+}
+
+/// Correctness only.
+fn checked() -> Options {
+    Options { measure: false, trials: NonZeroU32::new(2).unwrap(), ..Options::default() }
+}
+
+fn every_draw() -> Options {
+    Options { trials: NonZeroU32::new(6).unwrap(), ..checked() }
+}
+
+fn timed() -> Options {
+    Options { measure: true, baselines: BaselineChoice::EagerOnly, pairs: NonZeroU32::new(3), ..checked() }
+}
+
+/// A verdict as a line.
+fn reading(evaluation: &Evaluation) -> String {
+    let status = evaluation.verdict.status();
+    match &evaluation.verdict {
+        Verdict::BuildFailed(fault) | Verdict::Faulted(fault) => {
+            format!("{status} in {}: {} | {}", fault.phase, fault.summary, fault.diagnostics.lines().last().unwrap_or_default())
+        }
+        Verdict::TimedOut { phase, .. } => format!("{status} in {phase}"),
+        Verdict::Incorrect { mismatches, .. } => {
+            format!("{status}: {}: {}: {}", mismatches[0].trial, mismatches[0].output, mismatches[0].detail)
+        }
+        Verdict::Rejected { rule, explanation } => format!("{status}: {rule}: {explanation}"),
+        Verdict::Correct(correct) => match &correct.timing {
+            Some(timing) => format!("{status}, timed in {} pairs, {} calls verified", timing.pairs, correct.trials.timed_calls_verified),
+            None => format!("{status}, not timed"),
+        },
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn honest_candidates_get_the_status_they_deserve() {
+    let desk = Desk::new();
+    let hang = Options { limits: Some(Limits { run: Duration::from_millis(500), ..Limits::default() }), ..checked() };
+    desk.check(&[
+        ("torch", module("", RIGHT), timed(), "correct, timed in 3 pairs"),
+        ("C++ on raw pointers", cpp("out[i] = (v > 0 ? v : (v != v ? v : 0)) + y[i];"), timed(), "correct, timed in 3 pairs"),
+        ("noisy", module("", &format!("print('speedup: 1000x', flush=True)\n{RIGHT}")), checked(), "correct, not timed"),
+        ("a view as output", module("", "return (torch.relu(x * self.weight) + y).t().contiguous().t()"), every_draw(), "correct"),
+        ("syntax error", "def broken(:".into(), checked(), "build_failed in import: SyntaxError"),
+        ("no ModelNew", "x = 1".into(), checked(), "build_failed in import"),
+        ("g++ error", cpp("out[i] = undeclared;"), checked(), "build_failed in import: RuntimeError"),
+        ("exception", module("", "raise ValueError('odd')"), checked(), "faulted in run: ValueError: odd"),
+        ("segfault", module("import ctypes", "ctypes.string_at(0)"), checked(), "faulted in run: the process ended: SIGSEGV"),
+        ("exit with 0", module("import os", "os._exit(0)"), checked(), "faulted in run: the process ended: exit code 0"),
+        ("hang", module("import time", "time.sleep(600)"), hang, "timed_out in run"),
+        ("wrong values", module("", &format!("{RIGHT} + 0.01")), checked(), "incorrect: trial 1 (problem's distribution): output: "),
+        ("wrong dtype", module("", &format!("return ({}).double()", &RIGHT[7..])), checked(), "incorrect: trial 1"),
+        ("wrong shape", module("", &format!("return ({})[:, :255]", &RIGHT[7..])), checked(), "incorrect: trial 1"),
+    ])
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dishonest_candidates_are_found_out() {
+    let desk = Desk::new();
+    let thread = "import threading, time";
+    let late = "out = torch.empty_like(x)\ndef work():\n    time.sleep(0.02)\n    out.copy_(torch.relu(x * self.weight) + y)\n\
+        threading.Thread(target=work).start()\nreturn out";
+    let memo = format!("key = x.shape\nif key not in memo:\n    memo[key] = {}\nreturn memo[key]", &RIGHT[7..]);
+    let forged = "text = json.dumps({'id': asked(), 'ok': {'outputs': {'tensor': 0}, 'tensors': [], 'ns': 1}}).encode()\n\
+        os.write(3, struct.pack('<I', len(text)) + text)\n";
+    let guess = "import json, os, struct\ndef asked():\n    return 1";
+    let look = "import json, os, struct, sys\ndef asked():\n    frame = sys._getframe()\n    while frame:\n        \
+        for value in frame.f_locals.values():\n            if isinstance(value, dict) and 'op' in value and 'id' in value:\n                \
+        return value['id']\n        frame = frame.f_back";
+    let tiny = format!("if y.abs().max() < 1:\n    return torch.zeros_like(x)\n{RIGHT}");
+    desk.check(&[
+        ("work after returning", module(thread, late), checked(), "incorrect: trial 1"),
+        ("memoised by shape", module("memo = {}", &memo), checked(), "incorrect: trial"),
+        ("forged answer", module(guess, &format!("{forged}{RIGHT}")), checked(), "rejected: channel_tampering"),
+        ("forged answer under the right name", module(look, &format!("{forged}{RIGHT}")), checked(), "rejected: "),
+        (
+            "mutated input",
+            module("", "x.mul_(self.weight).relu_()\nreturn x + y"),
+            checked(),
+            "incorrect: trial 1 (problem's distribution): input[0]",
+        ),
+        ("zeros for small outputs", module("", &tiny), every_draw(), "incorrect: trial 5"),
+        (
+            "a lazy subclass",
+            module("class Lazy(torch.Tensor): pass", &format!("return ({}).as_subclass(Lazy)", &RIGHT[7..])),
+            checked(),
+            "rejected: output_type",
+        ),
+    ])
+    .await;
+}
+
+/// What the candidate can reach; it fails by an assertion that names what should not have worked.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_candidate_is_shut_in() {
+    let desk = Desk::new();
+    let prelude = format!(
+        r#"
+import os, socket, subprocess
+def refused(action, *arguments):
+    try:
+        action(*arguments)
+    except (OSError, PermissionError):
+        return True
+    return False
+assert refused(socket.create_connection, ("127.0.0.1", 9), 1), "a socket"
+assert refused(socket.socket, socket.AF_UNIX), "a UNIX socket"
+assert not any(name.startswith(("CARGO", "NEXTEST")) for name in os.environ), "the environment"
+assert refused(open, f"/proc/{{os.getppid()}}/environ"), "the supervisor's environment"
+assert refused(open, "{outside}/file", "w"), "a write outside"
+assert refused(os.listdir, "{outside}"), "a look outside"
+assert refused(open, "/etc/shadow"), "passwords"
+assert refused(os.kill, os.getppid(), 0), "a signal"
+assert subprocess.run(["sh", "-c", "echo x > $HOME/inside && cat $HOME/inside"], capture_output=True, text=True).stdout == "x\n", "no scratch"
+os.setsid()
+assert os.getpgid(0) == os.getpid(), "another process group"
+"#,
+        outside = desk.cache.path().display()
+    );
+    desk.check(&[("explorer", module(&prelude, RIGHT), checked(), "correct, not timed")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_with_the_problem_is_no_verdict() {
+    let desk = Desk::new();
+    let mut codes = Vec::new();
+    for problem in ["import no_such_module", "x = 1", "import os\nos._exit(0)"] {
+        let error = desk.evaluate(problem, &module("", RIGHT), checked()).await.unwrap_err();
+        codes.push(format!("{}: {}", error.code(), error.to_string().split(':').next().unwrap_or_default()));
+    }
+    let problem = "the problem is invalid";
+    assert_eq!(
+        codes,
+        [
+            format!("problem_invalid: {problem} (problem_import)"),
+            format!("problem_invalid: {problem} (problem_shape)"),
+            "problem_invalid: the problem's process ended (exit code 0)".to_owned()
+        ]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_evaluation_leaves_no_process() {
+    let desk = Desk::new();
+    let (says, mut said) = tokio::sync::mpsc::unbounded_channel();
+    let candidate = module("import subprocess", "subprocess.run(['sleep', '600'])");
+    let request = EvaluateRequest {
+        problem_source: PROBLEM.to_owned(),
+        problem_name: "problem.py".to_owned(),
+        candidate_source: candidate,
+        target: Target::CPU,
+        options: checked(),
+    };
+    let say = move |message: &str| {
+        let _ = says.send(message.to_owned());
+    };
+    let running = desk.evaluator.evaluate(&request, &say);
+    tokio::select! {
+        _ = running => panic!("it does not end by itself"),
+        () = async { while !said.recv().await.unwrap().contains("trial 1") {} } => {}
+    }
+    while desk.processes() > 0 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
