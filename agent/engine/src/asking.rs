@@ -10,6 +10,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use crate::error::EngineError;
 use crate::observer::{Activity, Observer};
 use crate::session::{Flow, Halt, Session};
+use crate::stop::StopToken;
 
 impl Session<'_> {
     /// Puts the question that was announced last. `false` when the conversation has outgrown the model: the step ends with what it has.
@@ -38,6 +39,9 @@ impl Session<'_> {
                 let cost = self.model.cost(&answer.usage, &answer.model).map(Dollars::new);
                 let answer = serde_json::to_value(&answer).map_err(|error| EngineError::Store(self.store.unwritable(error)))?;
                 self.record(Event::ModelAnswered { ask, answer, usage, cost })?;
+                if cost.is_none() && self.graph.spend.unpriced == 1 && self.head()?.settings.budget.dollars.is_some() {
+                    self.remark("the price of this answer is not known; the budget in dollars does not count it");
+                }
                 Ok(true)
             }
             // The opening alone does not fit: no later step would fare better.
@@ -60,9 +64,12 @@ fn halt(error: ModelError) -> Halt {
 }
 
 /// Asks for one tool call, before anything else is done: what it finds, it finds before any spend.
-pub(crate) async fn probe(model: &Client, observer: &mut dyn Observer) -> Result<Event, ModelError> {
+pub(crate) async fn probe(model: &Client, observer: &mut dyn Observer, stop: &StopToken) -> Result<Event, EngineError> {
     observer.activity(&Activity::ModelWaiting { ask: AskId(0), step: None });
-    let used = model.probe().await?;
+    let used = tokio::select! {
+        used = model.probe() => used?,
+        () = stop.stopping() => return Err(EngineError::StoppedEarly),
+    };
     let cost = if used.input + used.output == 0 { Some(Dollars::default()) } else { None };
     let name = model.describe().get("model").and_then(|name| name.as_str().map(str::to_owned));
     let cost = cost.or_else(|| model.cost(&used, &name?).map(Dollars::new));

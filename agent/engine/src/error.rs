@@ -39,6 +39,9 @@ pub enum EngineError {
     /// The model cannot be asked: key, address, name or abilities.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// Somebody stopped it before there was a run.
+    #[error("stopped before the run began; nothing was saved")]
+    StoppedEarly,
     /// A budget in dollars was set and the model's price is not known.
     #[error("a budget in dollars was set, but the price of the model is not known")]
     UnknownPrice,
@@ -71,6 +74,7 @@ impl EngineError {
             Self::ToolServer(error) => error.hint(),
             Self::ToolRefused { .. } => "`kernelwright doctor` checks Python, torch and the compilers".to_owned(),
             Self::Model(error) => error.hint(),
+            Self::StoppedEarly => "start it again".to_owned(),
             Self::UnknownPrice => "limit tokens instead, or set the model's prices in the settings".to_owned(),
             Self::Store(error) => error.hint(),
             Self::Prompt(error) => error.hint().to_owned(),

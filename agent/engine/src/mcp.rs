@@ -36,7 +36,7 @@ pub(crate) struct Connection {
     group: Option<Pid>,
     /// What it offers, in its order.
     pub(crate) tools: Vec<Tool>,
-    /// Its name and version, for the record.
+    /// Its version, for the record.
     pub(crate) version: String,
 }
 
@@ -138,7 +138,7 @@ pub(crate) async fn connect(spec: &ServerSpec, log: &Path, progress: UnboundedSe
             schema: tool.input_schema.as_ref().clone(),
         })
         .collect();
-    let version = service.peer_info().and_then(|peer| peer.server_info.clone()).map(|info| format!("{} {}", info.name, info.version));
+    let version = service.peer_info().and_then(|peer| peer.server_info.clone()).map(|info| info.version);
     Ok(Connection { service, group, tools, version: version.unwrap_or_default() })
 }
 

@@ -212,7 +212,7 @@ fn spend(text: &mut String, graph: &Graph) {
     let spend = &graph.spend;
     let money = match spend.unpriced {
         0 => spend.dollars.to_string(),
-        unpriced if unpriced == spend.answers => "unknown, because the model's price is not known".to_owned(),
+        unpriced if unpriced >= spend.answers => "unknown, because the model's price is not known".to_owned(),
         unpriced => format!("at least {}; the price of {unpriced} answers is not known", spend.dollars),
     };
     let _ = writeln!(text, "## Spent\n");

@@ -26,7 +26,7 @@ use crate::toolbox::Toolbox;
 pub async fn optimize(request: RunRequest, observer: &mut dyn Observer, stop: StopToken) -> Result<Outcome, EngineError> {
     let model = Client::open(&request.setup.model)?;
     let prompts = Prompts::new(request.setup.prompts_dir.as_deref())?;
-    let probed = probe(&model, observer).await?;
+    let probed = probe(&model, observer, &stop).await?;
     let unpriced = matches!(probed, Event::ModelProbed { cost: None, .. });
     if unpriced && request.budget.dollars.is_some() {
         return Err(EngineError::UnknownPrice);
@@ -74,7 +74,7 @@ pub async fn resume(request: ResumeRequest, observer: &mut dyn Observer, stop: S
     if let Some((_, reason)) = &graph.finished
         && matches!(decide(&graph.clone().with_settings(settings.clone())), Move::Stop(_))
     {
-        keep_results(&store, &graph, request.setup.output.as_deref())?;
+        keep_results(&store, &graph, request.setup.output.as_deref(), &mut None)?;
         return Ok(outcome(&store, &graph, End::Finished(reason.clone())));
     }
     let priced = settings.budget.dollars.is_none() || graph.spend.unpriced == 0;
@@ -83,7 +83,7 @@ pub async fn resume(request: ResumeRequest, observer: &mut dyn Observer, stop: S
     }
     write(&mut store, &mut graph, observer, Event::RunResumed { settings })?;
     if !graph.probed {
-        let probed = probe(&model, observer).await?;
+        let probed = probe(&model, observer, &stop).await?;
         write(&mut store, &mut graph, observer, probed)?;
     }
     let problem = Problem { name: head.problem.name, path: store.problem_path(), source: store.problem()? };
@@ -112,7 +112,7 @@ async fn work(
     for (server, version) in tools.versions() {
         write(&mut store, &mut graph, observer, Event::ToolServerStarted { server, version })?;
     }
-    Session { store, graph, model, tools, bindings, prompts, observer, stop, problem, output: setup.output }.work().await
+    Session { store, graph, model, tools, bindings, prompts, observer, stop, problem, output: setup.output, kept: None }.work().await
 }
 
 fn bindings(store: &Store, graph: &Graph, problem: &Problem) -> Bindings {

@@ -3,11 +3,11 @@
 //! The session holds no state that the events do not also hold, apart from connections: whatever it does next, it reads off the graph. That
 //! is why a killed session and a finished one are continued by the same code.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use kernelwright_model::Client;
 use kernelwright_prompts::Prompts;
-use kernelwright_protocol::{BaselineReport, Profile, TargetDescription};
+use kernelwright_protocol::{BaselineReport, CandidateId, Profile, TargetDescription};
 use kernelwright_search::{Event, Graph, Move, NodeId, RunHead, StopReason, decide};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -34,6 +34,8 @@ pub(crate) struct Session<'a> {
     pub(crate) stop: StopToken,
     pub(crate) problem: Problem,
     pub(crate) output: Option<PathBuf>,
+    /// What `best.py` was last made from in this session.
+    pub(crate) kept: Option<CandidateId>,
 }
 
 /// The problem as the session needs it.
@@ -157,7 +159,7 @@ impl Session<'_> {
     }
 
     /// A recorded candidate as something to hand to tools.
-    pub(crate) fn draft_of(&self, id: &kernelwright_protocol::CandidateId) -> Result<Draft, EngineError> {
+    pub(crate) fn draft_of(&self, id: &CandidateId) -> Result<Draft, EngineError> {
         Ok(Draft { id: id.clone(), path: self.store.candidate_path(id), source: self.store.candidate(id)? })
     }
 
@@ -214,18 +216,19 @@ impl Session<'_> {
 
     /// Brings `best.py`, the user's copy of it and the report up to what the events say.
     pub(crate) fn keep_results(&mut self) -> Result<(), EngineError> {
-        keep_results(&self.store, &self.graph, self.output.as_deref())
+        keep_results(&self.store, &self.graph, self.output.as_deref(), &mut self.kept)
     }
 }
 
 /// See [`Session::keep_results`]; also for a finished run that needs no session.
-pub(crate) fn keep_results(store: &Store, graph: &Graph, output: Option<&std::path::Path>) -> Result<(), EngineError> {
-    if let Some(best) = graph.best() {
+pub(crate) fn keep_results(store: &Store, graph: &Graph, output: Option<&Path>, kept: &mut Option<CandidateId>) -> Result<(), EngineError> {
+    if let Some(best) = graph.best().filter(|best| kept.as_ref() != Some(&best.candidate)) {
         let source = store.candidate(&best.candidate)?;
         store.keep_best(&source)?;
         if let Some(output) = output {
             write_whole(output, &source)?;
         }
+        *kept = Some(best.candidate.clone());
     }
     store.keep_report(&report::render_graph(store.dir(), graph))?;
     Ok(())

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! <runs_dir>/<problem>-<yyyymmdd-hhmmss>-<4 hex digits>/
-//!   events.jsonl      one record per line, appended and synced before its effect is visible; everything else follows from it
+//!   events.jsonl      one record per line, appended before its effect is visible; everything else follows from it
 //!   problem.py        the problem as it was when the run began
 //!   candidates/       <hash>.py: every kernel that was written
 //!   requests/         <hash>.json: the first request of every step
@@ -10,6 +10,9 @@
 //!   report.md         what was found
 //!   logs/             what the tool servers print
 //! ```
+//!
+//! A record that is appended survives the end of this process, however it comes. A power cut can take the newest ones with it, but none that
+//! cost money or minutes: those are synced, and with them everything before.
 //!
 //! One agent at a time: the open log holds an advisory lock that dies with its process. Readers need none.
 //!
@@ -234,7 +237,7 @@ impl Store {
         self.earlier + self.opened.elapsed().into()
     }
 
-    /// Writes the next event and waits until it is on disk.
+    /// Writes the next event, and waits for the disk when the event must not be lost.
     pub fn append(&mut self, event: Event) -> Result<Record, StoreError> {
         let seq = self.last_seq + 1;
         let at = format!("{:.3}", Timestamp::now());
@@ -242,7 +245,8 @@ impl Store {
         let path = || self.dir.join(LOG);
         let mut line = serde_json::to_vec(&record).map_err(|source| self.unwritable(source))?;
         line.push(b'\n');
-        if let Err(error) = self.log.write_all(&line).and_then(|()| self.log.sync_data()) {
+        let dear = is_dear(&record.event);
+        if let Err(error) = self.log.write_all(&line).and_then(|()| if dear { self.log.sync_data() } else { Ok(()) }) {
             // Half a line must not stay; if this fails too, opening the run cuts it off.
             let _ = self.log.set_len(self.log_bytes);
             return Err(StoreError::io("write", path())(error));
@@ -319,11 +323,39 @@ impl Store {
         self.dir.join("best.py")
     }
 
-    /// Writes the report.
+    /// Writes the report. It can be made again at any time, so nobody waits for the disk.
     pub fn keep_report(&self, text: &str) -> Result<PathBuf, StoreError> {
         let path = self.dir.join("report.md");
-        write_whole(&path, text)?;
+        replace(&path, text, |_| Ok(()))?;
         Ok(path)
+    }
+}
+
+/// Whether losing the event would cost more than doing something free once more.
+fn is_dear(event: &Event) -> bool {
+    match event {
+        Event::RunStarted { .. }
+        | Event::ModelProbed { .. }
+        | Event::TargetDescribed { .. }
+        | Event::BaselineMeasured { .. }
+        | Event::ProfileTaken { .. }
+        | Event::ModelAnswered { .. }
+        | Event::CandidateEvaluated { .. }
+        | Event::StepFinished { .. }
+        | Event::RunPaused { .. }
+        | Event::RunResumed { .. }
+        | Event::RunFinished { .. } => true,
+        Event::ProfileFailed { .. }
+        | Event::StepStarted { .. }
+        | Event::ModelAsked { .. }
+        | Event::ModelNudged { .. }
+        | Event::ToolCalled { .. }
+        | Event::ToolReturned { .. }
+        | Event::ToolServerStarted { .. }
+        | Event::ToolServerRestarted { .. }
+        | Event::NoteTaken { .. }
+        | Event::NodeAdded { .. }
+        | Event::Unknown => false,
     }
 }
 
@@ -337,15 +369,19 @@ pub(crate) fn read_text(path: &Path) -> Result<String, StoreError> {
     fs::read_to_string(path).map_err(StoreError::io("read", path))
 }
 
-/// Writes a file so that it is there whole or not at all.
+/// Writes a file so that it is there whole or not at all, also after a power cut.
 pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), StoreError> {
+    replace(path, text, File::sync_data)
+}
+
+fn replace(path: &Path, text: &str, settle: impl FnOnce(&File) -> io::Result<()>) -> Result<(), StoreError> {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);
     let write = || {
         let mut file = File::create(&temporary)?;
         file.write_all(text.as_bytes())?;
-        file.sync_data()?;
+        settle(&file)?;
         fs::rename(&temporary, path)
     };
     write().map_err(|error| {
@@ -409,4 +445,87 @@ fn file_stem(name: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
     let stem: String = name.chars().map(safe).take(60).collect();
     if stem.is_empty() { "problem".to_owned() } else { stem }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernelwright_search::{Event, Graph};
+
+    use super::*;
+
+    fn note(reason: &str) -> Event {
+        Event::RunPaused { reason: reason.to_owned() }
+    }
+
+    fn store() -> (tempfile::TempDir, Store) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::create(folder.path(), "a problem!", "x = 1\n").unwrap();
+        (folder, store)
+    }
+
+    #[test]
+    fn a_run_reads_back_as_it_was_written() {
+        let (folder, mut store) = store();
+        let written: Vec<Record> = ["a", "b"].into_iter().map(|text| store.append(note(text)).unwrap()).collect();
+        assert_eq!(Store::read(store.dir()).unwrap(), written);
+        assert!(store.run_id().0.starts_with("a_problem_-"), "{}", store.run_id());
+        assert_eq!(Store::find_last(folder.path()).unwrap(), folder.path().join(&store.run_id().0));
+        let dir = store.dir().to_path_buf();
+        drop(store);
+        let mut opened = Store::open(&dir).unwrap();
+        assert_eq!((opened.records, opened.cut), (written, 0));
+        let next = opened.store.append(note("c")).unwrap();
+        assert_eq!(next.seq, 3);
+        assert!(opened.store.elapsed() >= next.elapsed_ns);
+    }
+
+    #[test]
+    fn a_full_disk_is_said_and_leaves_the_log_whole() {
+        let (_folder, mut store) = store();
+        store.append(note("before")).unwrap();
+        let log = std::mem::replace(&mut store.log, OpenOptions::new().append(true).open("/dev/full").unwrap());
+        let error = store.append(note("lost")).unwrap_err();
+        assert!(matches!(error, StoreError::DiskFull { .. }), "{error:?}");
+        store.log = log;
+        assert_eq!(store.append(note("after")).unwrap().seq, 2);
+        assert_eq!(Store::read(store.dir()).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_and_a_damaged_line_is_named() {
+        let (_folder, mut store) = store();
+        store.append(note("a")).unwrap();
+        let path = store.dir().join(LOG);
+        let whole = fs::read_to_string(&path).unwrap();
+        let dir = store.dir().to_path_buf();
+        drop(store);
+        fs::write(&path, format!("{whole}{{\"v\": 2, \"kind\": \"other\"}}\n")).unwrap();
+        assert!(matches!(Store::open(&dir).unwrap_err(), StoreError::NewerFormat { found: 2, .. }));
+        fs::write(&path, format!("{whole}garbage\n{whole}")).unwrap();
+        assert!(matches!(Store::open(&dir).unwrap_err(), StoreError::Damaged { line: 2, .. }));
+        fs::write(&path, "").unwrap();
+        assert!(matches!(Store::open(&dir).unwrap_err(), StoreError::NoRun { .. }));
+        assert!(matches!(Store::open(Path::new("/nowhere")).unwrap_err(), StoreError::NoRun { .. }));
+    }
+
+    #[test]
+    fn the_newest_run_is_found_whatever_its_problem_is_called() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["zebra-20260101-000000-aaaa", "ant-20260301-000000-0000", "moth-20260201-000000-ffff", "no-run-20270101-000000-0000"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+            if !name.starts_with("no-run") {
+                fs::write(folder.path().join(name).join(LOG), "").unwrap();
+            }
+        }
+        assert!(Store::find_last(folder.path()).unwrap().ends_with("ant-20260301-000000-0000"));
+        assert!(matches!(Store::find_last(&folder.path().join("moth-20260201-000000-ffff")), Err(StoreError::NoRuns { .. })));
+        assert!(Store::list(Path::new("/nowhere")).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_log_that_starts_with_anything_else_is_no_run() {
+        let (_folder, mut store) = store();
+        let record = store.append(note("a")).unwrap();
+        assert!(Graph::fold(&[record]).is_err());
+    }
 }

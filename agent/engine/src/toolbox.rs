@@ -91,7 +91,7 @@ impl Toolbox {
         Some(ToolServerError { server: names.join("`, `"), what, log: store.dir().join("logs") })
     }
 
-    /// Each server's name and version.
+    /// Each server's version.
     pub(crate) fn versions(&self) -> BTreeMap<String, String> {
         self.servers.iter().map(|server| (server.spec.name.clone(), server.connection.version.clone())).collect()
     }

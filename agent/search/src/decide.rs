@@ -69,7 +69,7 @@ pub fn decide(graph: &Graph) -> Move {
     }
     let Policy::Greedy { drafts } = settings.policy;
     let drafting = graph.spend.steps < drafts;
-    let idle = graph.steps_without_progress();
+    let idle = graph.steps_without_progress(drafts);
     if !drafting && settings.stop.stall_steps.is_some_and(|limit| idle >= limit) {
         return Move::Stop(StopReason::Stalled { steps: idle });
     }

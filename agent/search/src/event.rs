@@ -161,7 +161,7 @@ pub enum Event {
     ToolServerStarted {
         /// Which one.
         server: String,
-        /// Its name and version, as it gives them.
+        /// Its version, as it gives it.
         version: String,
     },
     /// A tool server died or hung and was started again.

@@ -249,7 +249,7 @@ impl Graph {
             }
             Event::ModelProbed { usage, cost } => {
                 self.probed = true;
-                self.spend.answered(usage, cost);
+                self.spend.used(usage, cost);
             }
             Event::TargetDescribed { description } => self.target = Some(*description),
             Event::BaselineMeasured { report } => self.baseline = Some(*report),
@@ -268,7 +268,8 @@ impl Graph {
                 self.open.as_mut()?.turns.push(Turn { ask, request_hash, answer: None, calls: vec![], nudge: None });
             }
             Event::ModelAnswered { ask, answer, usage, cost } => {
-                self.spend.answered(usage, cost);
+                self.spend.used(usage, cost);
+                self.spend.answers += 1;
                 self.steps.last_mut()?.turns += 1;
                 self.open_turn(|turn| turn.ask == ask)?.answer = Some(answer);
             }
@@ -307,7 +308,10 @@ impl Graph {
                 (self.paused, self.finished) = (None, None);
             }
             Event::RunFinished { outcome, reason } => self.finished = Some((outcome, reason)),
-            Event::ToolServerStarted { .. } | Event::ToolServerRestarted { .. } | Event::Unknown => {}
+            Event::ToolServerStarted { server, version } => {
+                self.head.as_mut()?.versions.insert(server, version);
+            }
+            Event::ToolServerRestarted { .. } | Event::Unknown => {}
         }
         Some(())
     }
@@ -356,10 +360,10 @@ impl Graph {
         self.nodes.iter().find(|node| node.candidate == best.candidate)
     }
 
-    /// Finished steps since the best attempt changed, or since the start when there is none.
+    /// Finished steps since the best attempt changed, or since the start when there is none; the first `drafts` do not count.
     #[must_use]
-    pub fn steps_without_progress(&self) -> u32 {
-        self.spend.steps.saturating_sub(self.best_since)
+    pub fn steps_without_progress(&self, drafts: u32) -> u32 {
+        self.spend.steps.saturating_sub(self.best_since.max(drafts))
     }
 
     /// Where a node stands among others.

@@ -15,6 +15,9 @@ mod ids;
 mod settings;
 mod spend;
 
+#[cfg(test)]
+mod tests;
+
 pub use context::{Context, ContextLimits};
 pub use decide::{Move, StopReason, decide};
 pub use event::{Event, FORMAT_VERSION, Phase, ProblemName, Record, RunOutcome};

@@ -28,7 +28,7 @@ impl Usage {
 pub struct Spend {
     /// Steps that came to their end.
     pub steps: u32,
-    /// Answers the model gave.
+    /// Answers the model gave, without the probe's.
     pub answers: u32,
     /// Candidates that were evaluated; asking for a known verdict costs nothing.
     pub evaluations: u32,
@@ -36,7 +36,7 @@ pub struct Spend {
     pub usage: Usage,
     /// Money, over the answers whose price is known.
     pub dollars: Dollars,
-    /// Answers whose price is not known; `dollars` is a lower bound when there are any.
+    /// Answers, the probe's among them, whose price is not known; `dollars` is a lower bound when there are any.
     pub unpriced: u32,
     /// Wall time of the evaluations, as the evaluate server reports it.
     pub evaluating: Nanoseconds,
@@ -45,8 +45,8 @@ pub struct Spend {
 }
 
 impl Spend {
-    pub(crate) fn answered(&mut self, usage: Usage, cost: Option<Dollars>) {
-        self.answers += 1;
+    /// Takes in an answer of the probe or of a step.
+    pub(crate) fn used(&mut self, usage: Usage, cost: Option<Dollars>) {
         self.usage.input += usage.input;
         self.usage.cached += usage.cached;
         self.usage.output += usage.output;

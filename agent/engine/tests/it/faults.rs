@@ -94,5 +94,5 @@ async fn a_recording_that_is_too_short_leaves_a_run_that_can_go_on() {
     let run = Store::find_last(&bench.request.runs_dir).unwrap();
     let longer = Bench::new(&two_steps());
     let outcome = longer.resume(&run, Overrides::default(), &mut Watcher::default()).await.unwrap();
-    assert_eq!((outcome.found, outcome.spend.answers), (RunOutcome::Improved, 7));
+    assert_eq!((outcome.found, outcome.spend.answers), (RunOutcome::Improved, 6));
 }

@@ -1,6 +1,6 @@
 //! Whole runs.
 
-use kernelwright_engine::{End, Run, Store, report};
+use kernelwright_engine::{End, Run, StopToken, Store, optimize, report};
 use kernelwright_search::{BudgetKind, Event, NodeId, Phase, RunOutcome, StopReason};
 use serde_json::json;
 
@@ -70,7 +70,7 @@ async fn a_spent_budget_ends_the_run_between_answers() {
     bench.request.budget.tokens = Some(kernelwright_protocol::Tokens(200));
     let outcome = bench.optimize(&mut Watcher::default()).await.unwrap();
     assert_eq!(outcome.end, End::Finished(StopReason::BudgetSpent { budget: BudgetKind::Tokens }));
-    assert_eq!((outcome.spend.answers, outcome.spend.steps), (3, 1), "the probe and two answers");
+    assert_eq!((outcome.spend.answers, outcome.spend.steps), (2, 1));
     assert_eq!(outcome.found, RunOutcome::Improved, "what was found until then counts");
 }
 
@@ -111,4 +111,12 @@ async fn the_report_says_what_was_found_and_how_sure_that_is() {
     settings.add_filter(r"time: \S+ \S+ active", "time: [wall] active");
     settings.add_filter(r"kernelwright \d+\.\d+\.\d+", "kernelwright [version]");
     settings.bind(|| insta::assert_snapshot!(text));
+}
+
+#[test]
+fn a_run_can_be_given_to_any_thread() {
+    fn is_send<T: Send>(_: T) {}
+    let bench = Bench::new(&[]);
+    let mut watcher = Watcher::default();
+    is_send(optimize(bench.request.clone(), &mut watcher, StopToken::new()));
 }
