@@ -84,6 +84,7 @@ impl From<EngineError> for Failure {
             EngineError::UnknownPrice => Exit::Model,
             EngineError::Store(_) | EngineError::Log { .. } => Exit::RunFolder,
             EngineError::Prompt(_) => Exit::Usage,
+            EngineError::StoppedEarly => Exit::Interrupted,
         };
         let place = match &error {
             EngineError::ToolServer(error) => Some(format!("log {}", error.log.display())),
