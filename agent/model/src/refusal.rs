@@ -106,10 +106,14 @@ impl Refusal {
         if self.is_about_length(&words) {
             return Meaning::Final(ModelError::ContextTooLong { url, model, message });
         }
+        // "Not implemented" does not pass: whatever is there does not take questions.
+        if matches!(status, 404 | 405 | 410 | 501) {
+            return Meaning::Final(wrong_url(&url, &format!("HTTP {status}: {message}")));
+        }
         if matches!(status, 408 | 409 | 425 | 500..) {
             return Meaning::Passing(Fault::Status { status, message });
         }
-        if matches!(status, 404 | 405 | 410) || self.form == Form::Html {
+        if self.form == Form::Html {
             return Meaning::Final(wrong_url(&url, &format!("HTTP {status}: {message}")));
         }
         Meaning::Final(ModelError::Rejected { url, status, message })
@@ -323,6 +327,7 @@ mod tests {
         check(404, r#"{"detail":"Not Found"}"#, "wrong url");
         check(404, "<!DOCTYPE html><title>Not here</title>", "wrong url");
         check(405, r#"{"detail":"Method Not Allowed"}"#, "wrong url");
+        check(501, "<html><title>Unsupported method ('POST')</title></html>", "wrong url");
         check(400, "<html>plain page</html>", "wrong url");
     }
 

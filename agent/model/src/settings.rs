@@ -167,6 +167,14 @@ pub struct MailboxSettings {
     pub prices: BTreeMap<String, Price>,
 }
 
+impl MailboxSettings {
+    /// A folder, everything else as usual.
+    #[must_use]
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into(), model: None, extra_body: Map::new(), prices: BTreeMap::new() }
+    }
+}
+
 fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let seconds = f64::deserialize(deserializer)?;
     Duration::try_from_secs_f64(seconds).map_err(serde::de::Error::custom)

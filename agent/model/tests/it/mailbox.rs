@@ -10,7 +10,7 @@ use crate::{calls, follow_up, question};
 const PLACE: Place = Place { ask: 7, step: 2, turn: 3 };
 
 fn open(dir: &Path) -> Client {
-    let settings = MailboxSettings { dir: dir.to_owned(), model: None, extra_body: serde_json::Map::new(), prices: Default::default() };
+    let settings = MailboxSettings::new(dir);
     Client::open(&ClientSettings::Mailbox(settings)).unwrap()
 }
 
@@ -122,7 +122,7 @@ async fn a_folder_that_cannot_be_written_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("file");
     std::fs::write(&path, "").unwrap();
-    let settings = MailboxSettings { dir: path.join("box"), model: None, extra_body: serde_json::Map::new(), prices: Default::default() };
+    let settings = MailboxSettings::new(path.join("box"));
     let error = Client::open(&ClientSettings::Mailbox(settings)).unwrap_err();
     assert_eq!(error.to_string(), format!("the mailbox file {}: Not a directory (os error 20)", path.join("box").display()));
 }

@@ -1,4 +1,5 @@
 //! The clients against a real HTTP server and real files, as a caller uses them.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
 mod chat;
 mod failures;

@@ -52,8 +52,7 @@ async fn a_model_that_thought_until_the_limit_is_not_blamed() {
 #[tokio::test]
 async fn a_mailbox_is_not_asked() {
     let dir = tempfile::tempdir().unwrap();
-    let settings =
-        MailboxSettings { dir: dir.path().join("box"), model: None, extra_body: serde_json::Map::new(), prices: Default::default() };
+    let settings = MailboxSettings::new(dir.path().join("box"));
     let client = Client::open(&ClientSettings::Mailbox(settings)).unwrap();
     assert_eq!(client.probe().await.unwrap(), Usage::default());
     assert_eq!(std::fs::read_dir(dir.path().join("box")).unwrap().count(), 0);

@@ -32,6 +32,7 @@ pub enum End {
     Silence,
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "replies are written on the spot")]
 impl Reply {
     pub fn json(status: u16, body: impl ToString) -> Self {
         Self::new(status, "application/json", vec![body.to_string().into_bytes()])
