@@ -36,7 +36,7 @@ pub enum ToolChoice {
     /// The model decides.
     #[default]
     Auto,
-    /// At least one call. Not every server accepts this.
+    /// At least one call. A server that refuses to be told is asked without, so the answer may have none all the same.
     Required,
 }
 

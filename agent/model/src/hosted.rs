@@ -10,7 +10,7 @@ use crate::{
     endpoint::Endpoint,
     prices::Prices,
     probe,
-    wire::{Style, UsageChunk, Wire},
+    wire::{Field, Style, Wire},
 };
 
 /// How long a probe bears a failing server: long enough for a hiccup, short enough for somebody who waits for the run to begin.
@@ -40,7 +40,8 @@ impl Hosted {
             model: settings.model.clone(),
             transfer: settings.transfer,
             limit_field,
-            usage_chunk: UsageChunk::Asked,
+            usage_chunk: Field::Sent,
+            tool_choice: Field::Sent,
             extra_body: settings.extra_body.clone(),
         };
         Ok(Self {
@@ -61,9 +62,13 @@ impl Hosted {
     /// Finds out whether this model can be used, see [`crate::Client::probe`].
     pub(crate) async fn probe(&self) -> Result<Usage, ModelError> {
         let patience = Patience { outage: self.patience.outage.min(PROBE_PATIENCE), ..self.patience };
-        let answer = match self.ask_with(&probe::question(ToolChoice::Required), &patience, &NoSink).await {
-            // Not every model that calls tools can be made to.
-            Err(ModelError::NoToolChoice { .. }) => self.ask_with(&probe::question(ToolChoice::Auto), &patience, &NoSink).await?,
+        // A budget for thinking has to fit into the limit, so with one the limit of the settings must do.
+        let has_budget = self.style().extra_body.contains_key("thinking");
+        let limit = self.max_output_tokens.or((!has_budget).then_some(probe::LIMIT));
+        let ask = async |choice| self.ask_with(&probe::question(choice, limit), &patience, &NoSink).await;
+        let answer = match ask(ToolChoice::Required).await {
+            // Models that call tools but cannot be made to have many words for it.
+            Err(ModelError::NoToolSupport { .. } | ModelError::Rejected { .. }) => ask(ToolChoice::Auto).await?,
             other => other?,
         };
         probe::judge(&answer, self.endpoint.url())
@@ -77,8 +82,13 @@ impl Hosted {
             let style = self.style();
             match self.endpoint.converse(&self.wire.body(&request, &style), patience, sink).await {
                 Ok(draft) => return Ok(draft.into_answer(&request, &style.model)),
-                Err(ModelError::Rejected { message, .. }) if self.adapt(&style, &message) => {}
-                Err(error) => return Err(error),
+                Err(error) => match adapted(&style, &request, &error) {
+                    Some(wanted) => {
+                        tracing::debug!(url = self.endpoint.url(), %error, "the server wants another form of request");
+                        *self.style.lock().unwrap_or_else(PoisonError::into_inner) = wanted;
+                    }
+                    None => return Err(error),
+                },
             }
         }
     }
@@ -87,26 +97,28 @@ impl Hosted {
         self.style.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Changes the style after a refusal that says what the server wants instead. Each change is made once, so this comes to an end.
-    fn adapt(&self, refused: &Style, message: &str) -> bool {
-        let mut wanted = refused.clone();
-        if message.contains("stream_options") && refused.usage_chunk == UsageChunk::Asked {
-            wanted.usage_chunk = UsageChunk::Refused;
-        } else if message.contains("max_completion_tokens") && refused.limit_field == LimitField::Auto {
-            wanted.limit_field = LimitField::MaxCompletionTokens;
-        } else {
-            return false;
-        }
-        tracing::debug!(url = self.endpoint.url(), message, "the server wants another form of request");
-        *self.style.lock().unwrap_or_else(PoisonError::into_inner) = wanted;
-        true
-    }
-
     pub(crate) fn cost(&self, usage: &Usage, model: &str) -> Option<f64> {
         self.prices.find(model)?.cost(usage)
     }
 
     pub(crate) fn describe(&self) -> Value {
         json!({"provider": self.wire.name(), "model": self.style().model, "url": self.endpoint.url()})
+    }
+}
+
+/// The style after a refusal that says what the server wants instead. Each change is made once, so changing comes to an end.
+fn adapted(refused: &Style, request: &Request, error: &ModelError) -> Option<Style> {
+    let style = refused.clone();
+    match error {
+        ModelError::NoToolChoice { .. } if request.tool_choice == ToolChoice::Required && refused.tool_choice == Field::Sent => {
+            Some(Style { tool_choice: Field::Refused, ..style })
+        }
+        ModelError::Rejected { message, .. } if message.contains("stream_options") && refused.usage_chunk == Field::Sent => {
+            Some(Style { usage_chunk: Field::Refused, ..style })
+        }
+        ModelError::Rejected { message, .. } if message.contains("max_completion_tokens") && refused.limit_field == LimitField::Auto => {
+            Some(Style { limit_field: LimitField::MaxCompletionTokens, ..style })
+        }
+        _ => None,
     }
 }

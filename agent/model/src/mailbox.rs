@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     Answer, LimitField, MailboxSettings, ModelError, Piece, Place, Request, TextSink, Transfer, Usage,
     prices::Prices,
-    wire::{self, Broken, ChatAssembly, Flow, MessagesAssembly, Style, UsageChunk},
+    wire::{self, Broken, ChatAssembly, Field, Flow, MessagesAssembly, Style},
 };
 
 /// The model's name in requests when the settings give none.
@@ -33,7 +33,8 @@ impl Mailbox {
             model: settings.model.clone().unwrap_or_else(|| NO_MODEL.to_owned()),
             transfer: Transfer::Whole,
             limit_field: LimitField::Auto,
-            usage_chunk: UsageChunk::Refused,
+            usage_chunk: Field::Refused,
+            tool_choice: Field::Sent,
             extra_body: settings.extra_body.clone(),
         };
         Ok(Self { dir: settings.dir.clone(), style, prices: Prices::new(settings.prices.clone()) })

@@ -8,9 +8,9 @@ use crate::{Answer, Finish, Message, ModelError, Request, ToolChoice, ToolSpec, 
 const TOOL: &str = "report_ready";
 
 /// Room for the call and for some thinking before it.
-const LIMIT: u32 = 2048;
+pub(crate) const LIMIT: u32 = 2048;
 
-pub(crate) fn question(tool_choice: ToolChoice) -> Request {
+pub(crate) fn question(tool_choice: ToolChoice, limit: Option<u32>) -> Request {
     Request {
         system: "This is a connection test. Do nothing but call the tool.".to_owned(),
         messages: vec![Message::User { text: format!("Call the tool `{TOOL}` with ready = true.") }],
@@ -19,7 +19,7 @@ pub(crate) fn question(tool_choice: ToolChoice) -> Request {
             description: "Reports that tools can be called.".to_owned(),
             parameters: json!({"type": "object", "properties": {"ready": {"type": "boolean"}}, "required": ["ready"]}),
         }],
-        max_output_tokens: Some(LIMIT),
+        max_output_tokens: limit,
         temperature: None,
         tool_choice,
     }

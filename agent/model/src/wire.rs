@@ -30,16 +30,19 @@ pub(crate) struct Style {
     pub(crate) model: String,
     pub(crate) transfer: Transfer,
     pub(crate) limit_field: LimitField,
-    pub(crate) usage_chunk: UsageChunk,
+    /// The wish for a count of tokens at the end of a stream.
+    pub(crate) usage_chunk: Field,
+    /// The demand for a tool call.
+    pub(crate) tool_choice: Field,
     pub(crate) extra_body: Map<String, Value>,
 }
 
-/// Whether a streaming server is asked to count tokens.
+/// Whether a field that not every server knows is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum UsageChunk {
-    /// It is.
-    Asked,
-    /// It is not, because it refused to be.
+pub(crate) enum Field {
+    /// It is, where a request asks for it.
+    Sent,
+    /// It is not, because the server refused it or has no use for it.
     Refused,
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Style, UsageChunk};
+use super::{Field, Style};
 use crate::{LimitField, Message, Request, ToolCall, ToolChoice, Transfer};
 
 /// The body.
@@ -21,7 +21,7 @@ pub(crate) fn body(request: &Request, style: &Style) -> Value {
         );
         body.insert("tools".to_owned(), tools.collect());
         // `auto` is what every server does by itself, and some refuse to be told.
-        if request.tool_choice == ToolChoice::Required {
+        if request.tool_choice == ToolChoice::Required && style.tool_choice == Field::Sent {
             body.insert("tool_choice".to_owned(), "required".into());
         }
     }
@@ -37,7 +37,7 @@ pub(crate) fn body(request: &Request, style: &Style) -> Value {
     }
     if style.transfer == Transfer::Streamed {
         body.insert("stream".to_owned(), true.into());
-        if style.usage_chunk == UsageChunk::Asked {
+        if style.usage_chunk == Field::Sent {
             body.insert("stream_options".to_owned(), json!({"include_usage": true}));
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Style;
+use super::{Field, Style};
 use crate::{Message, Request, ToolCall, ToolChoice, Transfer};
 
 /// The longest answer when neither request nor settings say: room for thinking and a kernel, and within every current model's limit.
@@ -24,7 +24,7 @@ pub(crate) fn body(request: &Request, style: &Style) -> Value {
         let tools = request.tools.iter();
         let tools = tools.map(|tool| json!({"name": tool.name, "description": tool.description, "input_schema": tool.parameters}));
         body.insert("tools".to_owned(), tools.collect());
-        if request.tool_choice == ToolChoice::Required {
+        if request.tool_choice == ToolChoice::Required && style.tool_choice == Field::Sent {
             body.insert("tool_choice".to_owned(), json!({"type": "any"}));
         }
     }

@@ -4,7 +4,7 @@ use kernelwright_model::{Client, ClientSettings, MailboxSettings, ModelError, Us
 use serde_json::json;
 
 use crate::{
-    chat,
+    chat, messages,
     server::{Reply, Server},
     settings,
 };
@@ -37,10 +37,33 @@ async fn a_model_that_only_writes_has_no_function_calling() {
 
 #[tokio::test]
 async fn a_model_that_cannot_be_made_to_call_is_asked_to() {
-    let refusal = json!({"error": {"message": "m-1 does not support this tool_choice"}});
-    let server = Server::start([Reply::json(400, refusal), called()]).await;
-    chat(settings(&server.url)).probe().await.unwrap();
-    assert!(server.asked()[1].body.get("tool_choice").is_none());
+    let refusals = ["m-1 does not support this tool_choice", "forced calls are off in this mode", "requiring tools is unsupported here"];
+    for refusal in refusals {
+        let refusal = json!({"error": {"message": refusal}});
+        let server = Server::start([Reply::json(400, refusal), called()]).await;
+        chat(settings(&server.url)).probe().await.unwrap();
+        let asked = server.asked();
+        assert_eq!(asked.len(), 2);
+        assert!(asked[1].body.get("tool_choice").is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_tools_says_so_itself() {
+    let server = Server::start([Reply::json(400, json!({"error": {"message": "m-1 does not support tools"}}))]).await;
+    let error = chat(settings(&server.url)).probe().await.unwrap_err();
+    assert!(matches!(error, ModelError::NoToolSupport { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_budget_for_thinking_is_not_cut() {
+    let server = Server::start([Reply::json(401, "")]).await;
+    let mut settings = settings(&server.url);
+    messages(settings.clone()).probe().await.unwrap_err();
+    settings.extra_body.insert("thinking".to_owned(), json!({"type": "enabled", "budget_tokens": 10_000}));
+    messages(settings).probe().await.unwrap_err();
+    let limits: Vec<u64> = server.asked().iter().map(|asked| asked.body["max_tokens"].as_u64().unwrap()).collect();
+    assert_eq!(limits, [2048, 32_000]);
 }
 
 #[tokio::test]
