@@ -110,7 +110,9 @@ async fn work(
     };
     let bindings = bindings(&store, &graph, &problem);
     for (server, version) in tools.versions() {
-        write(&mut store, &mut graph, observer, Event::ToolServerStarted { server, version })?;
+        if graph.head().is_some_and(|head| head.versions.get(&server) != Some(&version)) {
+            write(&mut store, &mut graph, observer, Event::ToolServerStarted { server, version })?;
+        }
     }
     Session { store, graph, model, tools, bindings, prompts, observer, stop, problem, output: setup.output, kept: None }.work().await
 }

@@ -157,7 +157,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         structured: Option<Value>,
     },
-    /// A tool server is up; every session starts its own.
+    /// A tool server is up, for the first time or in another version than before.
     ToolServerStarted {
         /// Which one.
         server: String,
