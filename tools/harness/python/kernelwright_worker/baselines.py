@@ -25,11 +25,13 @@ class Baselines:
         self._device = device
         self._prepared: dict[str, Callable[..., Any]] = {}
 
-    def prepare(self, kind: object, inputs: list[Any]) -> int:
-        """Builds a baseline and makes its first call; the time of both in nanoseconds. An error where it does not run or is wrong."""
+    def prepare(self, kind: object, inputs: list[Any], expected: Any) -> int:
+        """Builds a baseline and makes its first call; the time of both in nanoseconds.
+
+        An error where it does not run, or gives other outputs than `expected`: those of the module as written, if they are known.
+        """
         if kind not in ("eager", "compile"):
             raise WorkerError("internal", "baseline", f"a baseline of kind {kind!r}")
-        expected = self._reference.run(inputs)[0] if kind == "compile" else None
         own = self._reference.copies(inputs)
         self._device.synchronize()
         start = perf_counter_ns()
@@ -41,7 +43,7 @@ class Baselines:
         except Exception as error:
             raise failures.describe(error, "baseline", str(kind), lambda name: name.startswith("kernelwright-problem/")) from error
         nanoseconds = perf_counter_ns() - start
-        if expected is not None and not agree(expected, outputs):
+        if kind == "compile" and not agree(self._reference.run(inputs)[0] if expected is None else expected, outputs):
             raise WorkerError("baseline", str(kind), "torch.compile gives other outputs than the module as written")
         self._prepared[str(kind)] = call
         return nanoseconds

@@ -80,6 +80,10 @@ class Channel:
         """Takes over the descriptor `fd` that the supervisor left open."""
         return cls(socket.socket(fileno=fd))
 
+    def close(self) -> None:
+        """Ends the channel; the other end sees end of file."""
+        self._connection.close()
+
     def send(self, body: dict[str, Any], fds: Sequence[int] = ()) -> None:
         """Sends one message. `fds` travel with its first byte; the caller still owns them."""
         if fds:

@@ -28,6 +28,14 @@ class NanRule(Enum):
     ANYTHING = "anything"
 
 
+class Extent(Enum):
+    """How much of an output is looked at."""
+
+    ALL = "all"
+    #: Where only the answer matters, not what is wrong.
+    FIRST_MISMATCH = "up to the first mismatch"
+
+
 @dataclass
 class Expected:
     """What one call should give: `baseline` at declared precision, `precise` the same in float64 or the baseline itself."""
@@ -35,6 +43,7 @@ class Expected:
     baseline: Any
     precise: Any
     nan: NanRule = NanRule.MUST_MATCH
+    extent: Extent = Extent.ALL
     scales: dict[str, Scale] = field(default_factory=dict)
 
 
@@ -62,7 +71,13 @@ def _finite(ratio: float | None) -> float | None:
 def compare(expected: Expected, actual: Any, path: str) -> Comparison:
     """Compares a whole value; `path` names it, e.g. `output`."""
     result = Comparison()
-    _compare(expected, expected.baseline, expected.precise, actual, path, result)
+    # Threads that wait for each other in thousands of short steps are slower than one, by far on a busy machine.
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        _compare(expected, expected.baseline, expected.precise, actual, path, result)
+    finally:
+        torch.set_num_threads(threads)
     return result
 
 
@@ -106,30 +121,45 @@ def _compare_tensors(expected: Expected, baseline: Tensor, precise: Tensor, actu
         return
     actual = actual.detach().to(baseline.device)
     if baseline.is_floating_point() or baseline.is_complex():
-        ratio, bad = _float_ratio(expected, real_parts(baseline), real_parts(precise), real_parts(actual), path)
-        result.worst = max(result.worst, ratio if bad is None else max(ratio, bad[0]))
-    else:
-        bad = _exact_difference(baseline, actual)
-    if bad is not None:
-        worst, index = bad
-        numeric = baseline.is_floating_point() or baseline.is_complex()
-        mask = _bad_mask(expected, baseline, precise, actual, path)
-        detail = patterns.explain(actual, precise if numeric else baseline, mask, index)
-        result.add(path, detail, worst if numeric else None)
+        _compare_floats(expected, baseline, precise, actual, path, result)
+        return
+    wrong = _exact_difference(baseline, actual)
+    if bool(wrong.any()):
+        result.add(path, patterns.explain(actual, baseline, wrong, int(wrong.reshape(-1).to(torch.uint8).argmax())))
 
 
-def _float_ratio(expected: Expected, baseline: Tensor, precise: Tensor, actual: Tensor, path: str) -> tuple[float, tuple[float, int] | None]:
-    """The largest ratio, and, where it is above 1, the ratio and the flat index of the worst element."""
+def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actual: Tensor, path: str, result: Comparison) -> None:
+    b_parts, e_parts, a_parts = map(real_parts, (baseline, precise, actual))
     if path not in expected.scales:
-        expected.scales[path] = Scale.of(precise, baseline)
+        expected.scales[path] = Scale.of(e_parts, b_parts)
     scale = expected.scales[path]
-    largest, where = 0.0, -1
-    for start, (b, e, a) in chunks(baseline, precise, actual):
-        ratio = element_ratio(scale, b, e, a, expected.nan)
+    largest, where = 0.0, 0
+    wrong: Tensor | None = None
+    for start, (b, e, a) in chunks(b_parts, e_parts, a_parts):
+        quick = scale.quick_ratio(a, e)
+        fine = quick <= 1
+        if bool(fine.all()):
+            largest = max(largest, float(quick.max()))
+            continue
+        suspects = fine.logical_not().nonzero().reshape(-1)
+        ratio = element_ratio(scale, *(part[suspects].to(torch.float64) for part in (b, e, a)), expected.nan)
         value, index = ratio.max(dim=0)
-        if float(value) > largest:
-            largest, where = float(value), start + int(index)
-    return largest, (largest, where) if largest > 1 else None
+        if float(value) > max(largest, 1.0):
+            where = start + int(suspects[index])
+        largest = max(largest, float(value), float(quick.where(fine, 0.0).max()))
+        if largest <= 1:
+            continue
+        if expected.extent is Extent.FIRST_MISMATCH:
+            break
+        if wrong is None:
+            wrong = torch.zeros(a_parts.numel(), dtype=torch.bool, device=a_parts.device)
+        wrong[suspects[ratio > 1] + start] = True
+    result.worst = max(result.worst, largest)
+    if wrong is not None:
+        wrong = wrong.view(*baseline.shape, 2).any(-1) if baseline.is_complex() else wrong.view(baseline.shape)
+        result.add(path, patterns.explain(actual, precise, wrong, where // 2 if baseline.is_complex() else where), largest)
+    elif largest > 1:
+        result.add(path, "differs", largest)
 
 
 def element_ratio(scale: Scale, b: Tensor, e: Tensor, a: Tensor, nan: NanRule) -> Tensor:
@@ -149,26 +179,11 @@ def element_ratio(scale: Scale, b: Tensor, e: Tensor, a: Tensor, nan: NanRule) -
     return torch.where(torch.isnan(b), 0.0, ratio) if nan is NanRule.ANYTHING else ratio
 
 
-def _exact_difference(baseline: Tensor, actual: Tensor) -> tuple[float, int] | None:
-    differs = _exact_mask(baseline, actual).reshape(-1)
-    return (math.inf, int(differs.to(torch.uint8).argmax())) if bool(differs.any()) else None
-
-
-def _exact_mask(baseline: Tensor, actual: Tensor) -> Tensor:
+def _exact_difference(baseline: Tensor, actual: Tensor) -> Tensor:
     if baseline.dtype == torch.bool:
         # As bytes: a bool that holds neither 0 nor 1 was never written.
         return baseline.contiguous().view(torch.uint8) != actual.contiguous().view(torch.uint8)
     return baseline != actual
-
-
-def _bad_mask(expected: Expected, baseline: Tensor, precise: Tensor, actual: Tensor, path: str) -> Tensor:
-    """Which elements are wrong, as a bool tensor of the output's shape."""
-    if not (baseline.is_floating_point() or baseline.is_complex()):
-        return _exact_mask(baseline, actual)
-    scale = expected.scales[path]
-    parts = [element_ratio(scale, b, e, a, expected.nan) > 1 for _start, (b, e, a) in chunks(*map(real_parts, (baseline, precise, actual)))]
-    mask = torch.cat(parts)
-    return mask.view(*baseline.shape, 2).any(-1) if baseline.is_complex() else mask.view(baseline.shape)
 
 
 def _kind(value: object) -> str:

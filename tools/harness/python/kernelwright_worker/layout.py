@@ -17,6 +17,7 @@ from .trees import Untransportable, dtype_name, dtype_named
 
 _MAX_ELEMENTS = 1 << 62
 _MAX_DIMENSIONS = 64
+_WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,15 @@ def _overlaps(tensor: Tensor) -> bool:
             return True
         reach += (n - 1) * stride
     return False
+
+
+def same_bits(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors of one device have the same dtype, shape and bits; a NaN equals itself."""
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    a, b = (torch.view_as_real(t) if t.is_complex() else t for t in (a.detach(), b.detach()))
+    words = _WORDS[a.dtype.itemsize]
+    return torch.equal(a.contiguous().view(words), b.contiguous().view(words))
 
 
 def admit_plain(tensor: Tensor) -> Tensor:

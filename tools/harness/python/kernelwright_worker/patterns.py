@@ -7,14 +7,13 @@ from torch import Tensor
 
 from .device import CUDA_POISON_BYTE, POISON_BYTE, POISON_FREED_BYTE
 
-_SAMPLE = 4096
+_SAMPLE, _STRIDE = 4096, 1 << 20
 _NAMES = {1: ("element",), 2: ("row", "column")}
 
 
 def explain(actual: Tensor, expected: Tensor, wrong: Tensor, worst: int) -> str:
-    """A sentence on an output of which at least one element is wrong. All of one shape; `worst` is the flat index of the worst real part."""
-    position = worst // 2 if actual.is_complex() else worst
-    index = [int(i) for i in torch.unravel_index(torch.tensor(position), actual.shape)] if actual.dim() else []
+    """A sentence on an output of which at least one element is wrong. All of one shape; `worst` is the flat index of the worst element."""
+    index = [int(i) for i in torch.unravel_index(torch.tensor(worst), actual.shape)] if actual.dim() else []
     value, wanted = _item(actual[tuple(index)]), _item(expected[tuple(index)])
     count, total = int(wrong.sum()), wrong.numel()
     text = f"value {_number(value)}{f' at {index}' if index else ''}, expected {_number(wanted)}"
@@ -37,8 +36,8 @@ def _number(value: object) -> str:
 
 def _values(actual: Tensor, expected: Tensor, wrong: Tensor) -> str:
     """What the wrong values have in common."""
-    where = wrong.nonzero()[:_SAMPLE].unbind(-1) if wrong.dim() else ()
-    got, wanted = actual[where].reshape(-1), expected[where].reshape(-1)
+    where = _some(wrong)
+    got, wanted = actual.reshape(-1)[where], expected.reshape(-1)[where]
     if bool((got == 0).all()):
         return "they are zero"
     raw = got.contiguous().view(torch.uint8)
@@ -67,6 +66,17 @@ def _values(actual: Tensor, expected: Tensor, wrong: Tensor) -> str:
         if mean and float((offsets - mean).abs().max()) < 0.01 * abs(mean):
             return f"they are off by about {mean:.4g}"
     return ""
+
+
+def _some(wrong: Tensor) -> Tensor:
+    """Flat indices of some wrong elements, found without listing all of them."""
+    flat = wrong.reshape(-1)
+    found: list[Tensor] = []
+    for start in range(0, flat.numel(), _STRIDE):
+        found.append(flat[start : start + _STRIDE].nonzero().reshape(-1) + start)
+        if sum(part.numel() for part in found) >= _SAMPLE:
+            break
+    return torch.cat(found)[:_SAMPLE]
 
 
 def _transposed(actual: Tensor, expected: Tensor) -> bool:

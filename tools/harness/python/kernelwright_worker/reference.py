@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from .channel import WorkerError
-from .compare import Expected, NanRule, compare
+from .compare import Expected, Extent, NanRule, compare
 from .device import Device
-from .layout import admit_plain, fresh_copy
+from .layout import admit_plain, fresh_copy, same_bits
 from .problem import Problem
 from .trees import Untransportable, encode, map_tensors, tensors_of
 
@@ -65,7 +65,7 @@ class Reference:
         outputs, _after, nanoseconds = self.run(inputs)
         if self._initial.keys() != self._state().keys():
             self._initial = self._state()
-        self._stateful = any(not _same(tensor, self.module.state_dict()[name]) for name, tensor in self._initial.items())
+        self._stateful = any(not same_bits(tensor, self.module.state_dict()[name]) for name, tensor in self._initial.items())
         return outputs, nanoseconds
 
     def initial_state(self) -> dict[str, Tensor]:
@@ -97,7 +97,7 @@ class Reference:
     def expect(self, inputs: list[Any], nan: NanRule) -> Expectation:
         """What a call with these inputs should give."""
         baseline, after, _nanoseconds = self.run(inputs)
-        changed = any(not _same(a, b) for a, b in zip(tensors_of(inputs), tensors_of(after)))
+        changed = any(not same_bits(a, b) for a, b in zip(tensors_of(inputs), tensors_of(after)))
         # An output may be a view of an input that later work reuses; nothing else holds these copies, so no further copy is needed.
         try:
             precise, double = _align(baseline, self._run_double(inputs)), True
@@ -136,12 +136,6 @@ def _upcast(tensor: Tensor) -> Tensor:
     return tensor.to(torch.complex128) if tensor.is_complex() else tensor.clone()
 
 
-def _same(a: Tensor, b: Tensor) -> bool:
-    """Equal in every bit."""
-    a, b = a.detach().contiguous().reshape(-1), b.detach().contiguous().reshape(-1)
-    return a.shape == b.shape and a.dtype == b.dtype and torch.equal(a.view(torch.uint8), b.view(torch.uint8))
-
-
 def _align(baseline: Any, precise: Any) -> Any:
     """The float64 value in the form of the baseline's: floating tensors and floats from it, everything else from the baseline."""
     if isinstance(baseline, Tensor):
@@ -173,4 +167,4 @@ def _narrow(precise: Tensor, dtype: torch.dtype) -> Tensor:
 
 def agree(first: Any, second: Any) -> bool:
     """Whether two outputs are equal within tolerance."""
-    return not compare(Expected(first, first), second, "output").mismatches
+    return not compare(Expected(first, first, extent=Extent.FIRST_MISMATCH), second, "output").mismatches

@@ -36,7 +36,7 @@ class Worker:
     """One worker process and its channel."""
 
     def __init__(self, role: str, folder: str) -> None:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        ours, theirs = socket.socketpair()
         self.log = Path(folder) / f"{role}.log"
         with open(self.log, "wb") as log, theirs:
             command = [sys.executable, str(ROOT / "worker.py"), role, "--channel", str(theirs.fileno())]
@@ -45,7 +45,6 @@ class Worker:
                 command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment
             )
         self.channel = Channel(ours)
-        self._socket = ours
         message = self.channel.receive()
         assert message is not None and message.body.get("ready"), message
         self.ready = message.body
@@ -93,7 +92,7 @@ class Worker:
 
     def close(self) -> int:
         """Closes the channel and waits for the end; the exit code."""
-        self._socket.close()
+        self.channel.close()
         try:
             return self.process.wait(30)
         finally:

@@ -1,0 +1,131 @@
+"""What passes, what does not, and what is said of it."""
+
+from __future__ import annotations
+
+import unittest
+
+from support import DEVICES
+
+import torch
+
+from kernelwright_worker.compare import Expected, NanRule, compare
+
+NAN, INF = float("nan"), float("inf")
+
+
+class Cases(unittest.TestCase):
+    def check(self, expected: object, actual: object, detail: str | None, *, precise: object = None, nan: NanRule = NanRule.MUST_MATCH) -> None:
+        """`detail` is None for a pass, else what the only mismatch says."""
+        for device in DEVICES:
+            move = lambda value: value.to(device) if isinstance(value, torch.Tensor) else value  # noqa: E731
+            b = move(expected)
+            e = b if precise is None else move(precise)
+            result = compare(Expected(b, e, nan), move(actual), "output")
+            details = [item["detail"] for item in result.mismatches]
+            if detail is None:
+                self.assertEqual(details, [])
+                self.assertLessEqual(result.worst, 1)
+            else:
+                self.assertEqual(len(details), 1)
+                self.assertIn(detail, details[0])
+
+
+def noise(like: torch.Tensor, part: float) -> torch.Tensor:
+    return like + part * like.square().mean().sqrt() * torch.randn(like.shape, generator=torch.Generator().manual_seed(1)).clamp(-2, 2) / 2
+
+
+class Floats(Cases):
+    def setUp(self) -> None:
+        torch.manual_seed(0)
+        self.x = torch.randn(64, 96)
+
+    def test_rounding_as_of_tf32_passes_and_a_silent_cast_does_not(self) -> None:
+        self.check(self.x, noise(self.x, 4e-4), None)
+        self.check(self.x, self.x.bfloat16().float(), "elements differ")
+        self.check(self.x.bfloat16(), (self.x * 1.005).bfloat16(), None)
+        self.check(self.x.half(), (self.x * 1.001).half(), None)
+        self.check(self.x.double(), self.x.float().double() * (1 + 1e-6), "elements differ")
+
+    def test_the_tolerance_follows_the_scale(self) -> None:
+        tiny = self.x * 1e-3
+        self.check(tiny, torch.zeros_like(tiny), "they are zero")
+        self.check(tiny * 1e-20, noise(tiny * 1e-20, 4e-4), None)
+        self.check(torch.zeros(8), torch.zeros(8), None)
+        self.check(torch.zeros(8), torch.full((8,), 1e-30), "elements differ")
+
+    def test_the_baselines_own_error_counts(self) -> None:
+        noisy = noise(self.x, 5e-3)
+        self.check(noisy, noise(noisy, 5e-3), None, precise=self.x)
+        self.check(noisy, torch.zeros_like(noisy), "they are zero", precise=self.x)
+        # One element on which rounding decides does not open the door for the others.
+        rounded = self.x.clone()
+        rounded[0, 0] = 50.0
+        self.check(rounded, self.x, None, precise=self.x)
+        self.check(rounded, rounded, None, precise=self.x)
+        self.check(rounded, self.x + 0.5, "elements differ", precise=self.x)
+
+    def test_values_that_are_not_finite_match_by_position(self) -> None:
+        b = torch.tensor([1.0, NAN, INF, -INF, 2.0])
+        self.check(b, b.clone(), None)
+        for wrong in ([1.0, 0.0, INF, -INF, 2.0], [1.0, NAN, -INF, -INF, 2.0], [1.0, NAN, 3.0, -INF, 2.0], [NAN, NAN, INF, -INF, 2.0], [INF, NAN, INF, -INF, 2]):
+            self.check(b, torch.tensor(wrong), "1 of 5 elements differ")
+        self.check(b, torch.tensor([1.0, 7.0, INF, -INF, 2.0]), None, nan=NanRule.ANYTHING)
+        self.check(b, torch.tensor([1.0, 7.0, 8.0, -INF, 2.0]), "expected inf", nan=NanRule.ANYTHING)
+        overflowed = torch.tensor([1.0, INF], dtype=torch.float16)
+        self.check(overflowed, torch.tensor([1.0, 65504.0], dtype=torch.float16), None, precise=torch.tensor([1.0, 7e4]))
+
+    def test_complex_values_and_scalars_compare(self) -> None:
+        c = torch.randn(16, dtype=torch.complex64)
+        self.check(c, c * (1 + 1e-5), None)
+        self.check(c, c.conj().resolve_conj(), "16 elements differ")
+        self.check(1.5, 1.5001, None)
+        self.check(1.5, 1.6, "value 1.6, expected 1.5")
+        self.check(1.5, NAN, "value nan")
+        self.check(torch.tensor(2.0), torch.tensor(2.1), "value 2.1, expected 2")
+        self.check(torch.empty(0, 3), torch.empty(0, 3), None)
+
+    def test_details_name_the_pattern(self) -> None:
+        def changed(index: object, value: object) -> torch.Tensor:
+            copy = self.x.clone()
+            copy[index] = value
+            return copy
+
+        self.check(self.x, changed(slice(48, None), 9.0), "1536 of 6144 elements differ, they all are 9, all in rows >= 48")
+        self.check(self.x, changed((slice(None), slice(0, 96, 4)), NAN), "they are NaN, all in every 4th of columns from 0")
+        self.check(self.x, changed(5, 0.0), "all in rows = 5")
+        self.check(self.x, self.x * 2, "they are about 2 times the expected values")
+        self.check(self.x, self.x + 3, "they are off by about 3")
+        square = self.x[:, :64].contiguous()
+        self.check(square, square.t().contiguous(), "the output looks transposed")
+        poison = torch.full((64, 96 * 4), 0x44, dtype=torch.uint8).view(torch.float32)
+        self.check(self.x, poison, "memory that was never written")
+        self.check(self.x, changed((3, 17), 0.123), "value 0.123 at [3, 17], expected")
+
+
+class Forms(Cases):
+    def test_form_dtype_and_shape_have_to_match(self) -> None:
+        x = torch.ones(2, 3)
+        for actual, detail in (
+            (x.double(), "dtype float64, expected float32"),
+            (x.t(), "shape [3, 2], expected [2, 3]"),
+            ((x,), "tuple of 1, expected a tensor float32[2, 3]"),
+            (None, "None, expected"),
+        ):
+            self.check(x, actual, detail)
+        self.check({"a": 1}, {"b": 1}, "dict with keys ['b'], expected dict with keys ['a']")
+        self.check([1, 2], [1], "list of 1, expected list of 2")
+        self.check([1, "x"], [1, "y"], "expected str 'x'")
+        self.check(1, True, "bool True, expected int 1")
+        self.check({"a": 1, "b": None}, {"b": None, "a": 1}, None)
+        self.check((1, 2), [1, 2], None)
+
+    def test_integers_and_bools_are_exact(self) -> None:
+        i = torch.tensor([2**60, 2])
+        self.check(i, i.clone(), None)
+        self.check(i, i + torch.tensor([1, 0]), "1 of 2 elements differ")
+        flags = torch.tensor([True, True])
+        self.check(flags, torch.tensor([0x44, 1], dtype=torch.uint8).view(torch.bool), "1 of 2 elements differ")
+
+
+if __name__ == "__main__":
+    unittest.main()

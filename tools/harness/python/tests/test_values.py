@@ -1,0 +1,187 @@
+"""Values, layouts, draws and recipes: what travels arrives as it was, and what is changed is changed alike on both sides."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import math
+import os
+import socket
+import unittest
+
+from support import DEVICES
+
+import torch
+
+from kernelwright_worker import draws, recipes
+from kernelwright_worker.arena import Arena, write_arena
+from kernelwright_worker.channel import Channel, WorkerError, serve
+from kernelwright_worker.failures import condense
+from kernelwright_worker.layout import Layout, admit_plain, editable_copy, fresh_copy, same_bits
+from kernelwright_worker.trees import Untransportable, decode, encode
+
+Pair = collections.namedtuple("Pair", "a b")
+
+
+@dataclasses.dataclass
+class Output:
+    logits: torch.Tensor
+    loss: float
+
+
+def travel(value: object) -> object:
+    tensors: list[torch.Tensor] = []
+    tree = encode(value, tensors, admit_plain)
+    fd, entries = write_arena(tensors)
+    arrived = decode(tree, Arena(fd).tensors(entries))
+    os.close(fd)
+    return arrived
+
+
+class Trees(unittest.TestCase):
+    def test_plain_values_arrive_as_they_were(self) -> None:
+        for value in (
+            [None, True, 1, -0.5, "text"],
+            (1, [2, (3,)], {"a": {4: 5.0}}),
+            [2**60, math.inf, -math.inf, complex(1, math.inf)],
+            [torch.float16, torch.device("cuda", 1), torch.Size([2, 3])],
+            {},
+        ):
+            self.assertEqual(travel(value), value)
+        self.assertTrue(math.isnan(travel(math.nan)))
+
+    def test_named_containers_arrive_as_plain_ones(self) -> None:
+        self.assertEqual(travel(Pair(1, 2)), (1, 2))
+        arrived = travel(Output(torch.ones(2), 0.5))
+        self.assertEqual((arrived["logits"].tolist(), arrived["loss"]), ([1.0, 1.0], 0.5))
+
+    def test_tensors_keep_layout_aliasing_and_bits(self) -> None:
+        base = torch.arange(24.0).reshape(4, 6)
+        cases = [base, base.t(), base[:, 1:3], base[0].expand(5, 6), base[2:2], torch.tensor(3.0), torch.randn(3).to(torch.bfloat16)]
+        cases += [torch.tensor([True, False]), torch.tensor([2**60]), torch.randn(3, dtype=torch.complex64).conj(), torch.tensor([math.nan, -0.0])]
+        for tensor in cases:
+            arrived = travel(tensor)
+            self.assertEqual(arrived.stride(), tensor.stride())
+            self.assertTrue(same_bits(arrived, tensor.resolve_conj()), tensor)
+        first, second = travel([base, base])
+        self.assertIs(first, second)
+
+    def test_other_values_are_refused(self) -> None:
+        cycle: list = []
+        cycle.append(cycle)
+        for value in (object(), {1, 2}, b"x", len, cycle, torch.ones(2).to_sparse(), torch.empty(1, device="meta")):
+            with self.assertRaises(Untransportable):
+                travel(value)
+        for tree in ({"tensor": 0}, {"tensor": True}, {"list": 3}, {"dict": [[1]]}, {"code": "x"}, {"float": "x"}, {"dtype": "nn"}, [1]):
+            with self.assertRaises((Untransportable, KeyError)):
+                decode(tree, [])
+
+    def test_an_arena_is_sealed(self) -> None:
+        fd, _entries = write_arena([torch.ones(4)])
+        self.addCleanup(os.close, fd)
+        for change in (lambda: os.pwrite(fd, b"x", 0), lambda: os.ftruncate(fd, 0)):
+            with self.assertRaises(PermissionError):
+                change()
+
+
+class Copies(unittest.TestCase):
+    def test_copies_are_of_the_same_layout_in_other_memory(self) -> None:
+        for name in DEVICES:
+            device = torch.device(name)
+            for tensor in (torch.randn(3, 4).t(), torch.randn(4).expand(3, 4), torch.empty(0, 2), torch.tensor(1)):
+                copy = fresh_copy(tensor, device)
+                self.assertEqual(Layout.of(copy), Layout.of(tensor))
+                self.assertTrue(torch.equal(copy.cpu(), tensor))
+                self.assertFalse(copy._is_view())
+
+    def test_each_element_of_an_expanded_tensor_is_changed_once(self) -> None:
+        copy, elements = editable_copy(torch.arange(4.0).expand(3, 4), torch.device("cpu"))
+        elements.mul_(2)
+        self.assertEqual(copy.tolist(), [[0, 2, 4, 6]] * 3)
+
+
+class Draws(unittest.TestCase):
+    def test_every_kind_changes_floats_and_leaves_indices_alone(self) -> None:
+        inputs = [torch.randn(16, 16), torch.arange(4), {"s": torch.randn(16)}, 3]
+        for name in DEVICES:
+            device = torch.device(name)
+            placed = [fresh_copy(value, device) if isinstance(value, torch.Tensor) else value for value in inputs]
+            for kind in draws.LABELS:
+                changed, skipped = draws.transform(placed, kind, device)
+                self.assertIsNone(skipped)
+                self.assertEqual(changed[1].tolist(), [0, 1, 2, 3])
+                self.assertEqual(same_bits(changed[0], placed[0]), kind == "problem", kind)
+            special = draws.transform(placed, "special", device)[0][0]
+            self.assertEqual((int(special.isnan().sum()), int(special.isinf().sum())), (1, 1))
+            equal_rows = draws.transform(placed, "structured", device)[0][0]
+            self.assertTrue(torch.equal(equal_rows[0], equal_rows[3]))
+
+    def test_a_draw_without_floats_is_skipped(self) -> None:
+        _inputs, skipped = draws.transform([torch.arange(3)], "scaled", torch.device("cpu"))
+        self.assertIn("no floating-point", skipped or "")
+
+    def test_an_unknown_kind_is_an_error(self) -> None:
+        with self.assertRaises(WorkerError):
+            draws.transform([torch.ones(1)], "other", torch.device("cpu"))
+
+
+class Recipes(unittest.TestCase):
+    def apply(self, inputs: list, scale: float, roll: int) -> list:
+        return recipes.apply(inputs, recipes.Recipe(scale, roll), torch.device("cpu"))
+
+    def test_floats_are_scaled_and_rolled_and_integers_copied(self) -> None:
+        x, index = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([2, 0, 1])
+        changed, copied = self.apply([x, index], 0.5, 1)
+        self.assertEqual((changed.tolist(), copied.tolist()), ([1.5, 0.5, 1.0], [2, 0, 1]))
+        self.assertEqual(x.tolist(), [1.0, 2.0, 3.0])
+
+    def test_integers_alone_are_rolled_unless_sorted(self) -> None:
+        index, offsets = self.apply([torch.tensor([2, 0, 1]), torch.tensor([0, 4, 8])], 0.5, 1)
+        self.assertEqual((index.tolist(), offsets.tolist()), ([1, 2, 0], [0, 4, 8]))
+
+    def test_layouts_survive(self) -> None:
+        (changed,) = self.apply([torch.arange(3.0).expand(2, 3)], 2.0, 1)
+        self.assertEqual((changed.stride(), changed.tolist()), ((0, 1), [[4, 0, 2]] * 2))
+
+
+class Channels(unittest.TestCase):
+    def test_messages_and_descriptors_arrive_whole(self) -> None:
+        left, right = (Channel(end) for end in socket.socketpair())
+        fd = os.memfd_create("x")
+        os.write(fd, b"content")
+        left.send({"op": "one"}, [fd])
+        left.send({"op": "two", "text": "ä" * 10000})
+        os.close(fd)
+        first, second = right.receive(), right.receive()
+        assert first and second
+        self.assertEqual((first.body["op"], os.pread(first.fds[0], 7, 0)), ("one", b"content"))
+        self.assertEqual((second.body["op"], second.fds), ("two", []))
+        first.close()
+        left.close()
+        self.assertIsNone(right.receive())
+        right.close()
+
+    def test_a_failing_handler_answers_and_the_next_request_is_served(self) -> None:
+        ours, theirs = socket.socketpair()
+        left, right = Channel(ours), Channel(theirs)
+
+        def leave(_body: dict, _fds: list) -> dict:
+            raise SystemExit(3)
+
+        for op in ("leave", "nothing", "fine"):
+            left.send({"id": op, "op": op})
+        ours.shutdown(socket.SHUT_WR)
+        serve(right, {"leave": leave, "fine": lambda _body, _fds: {"x": 1}}, lambda error, op: WorkerError("internal", op, repr(error)))
+        replies = [left.receive() for _ in range(3)]
+        self.assertEqual([reply.body.get("error", {}).get("kind") for reply in replies if reply], ["internal", "internal", None])
+        left.close()
+        right.close()
+
+
+class Failures(unittest.TestCase):
+    def test_long_compiler_output_starts_at_its_first_error(self) -> None:
+        text = "building\n" + "note\n" * 500 + "kernel.cu(3): error: expected a ;\n" + "more\n" * 500
+        cut = condense(text, 400)
+        self.assertLessEqual(len(cut), 400)
+        self.assertIn("kernel.cu(3): error: expected", cut)
+        self.assertEqual(condense("short", 400), "short")
