@@ -225,9 +225,13 @@ fn spend(text: &mut String, graph: &Graph) {
 fn usage(text: &mut String, dir: &Path, graph: &Graph) {
     let Some(head) = graph.head() else { return };
     let _ = writeln!(text, "## What to do with it\n");
-    if graph.best().is_some() {
-        let _ =
-            writeln!(text, "`best.py` in this folder defines `ModelNew`; use it in place of the problem's `Model`. To verify it again:\n");
+    if let Some(best) = graph.best() {
+        let _ = writeln!(
+            text,
+            "`best.py` in this folder is candidate {}, unchanged since it was evaluated. It defines `ModelNew`; use it in place of the problem's \
+             `Model`. To verify it again:\n",
+            best.candidate
+        );
         let _ = writeln!(text, "```\nkernelwright evaluate problem.py best.py --target {}\n```\n", head.target);
     }
     let name = dir.file_name().unwrap_or_default().to_string_lossy();
