@@ -50,7 +50,7 @@ impl Hosted {
             max_output_tokens: settings.max_output_tokens,
             temperature: settings.temperature,
             patience: settings.patience,
-            prices: Prices::new(settings.prices.clone()),
+            prices: Prices::new(settings.prices.clone(), &settings.model),
             style: Mutex::new(style),
         })
     }

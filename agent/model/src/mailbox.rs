@@ -37,7 +37,8 @@ impl Mailbox {
             tool_choice: Field::Sent,
             extra_body: settings.extra_body.clone(),
         };
-        Ok(Self { dir: settings.dir.clone(), style, prices: Prices::new(settings.prices.clone()) })
+        let prices = Prices::new(settings.prices.clone(), &style.model);
+        Ok(Self { dir: settings.dir.clone(), style, prices })
     }
 
     pub(crate) fn answer(&self, request: &Request, place: Place, sink: &dyn TextSink) -> Result<Answer, ModelError> {

@@ -50,19 +50,23 @@ impl Price {
     }
 }
 
-/// Prices by model name: the user's before the built-in ones.
+/// What one client's tokens cost.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prices {
     own: BTreeMap<String, Price>,
+    asked: String,
 }
 
 impl Prices {
-    pub(crate) fn new(own: BTreeMap<String, Price>) -> Self {
-        Self { own }
+    /// The user's prices, and the model's name in the settings.
+    pub(crate) fn new(own: BTreeMap<String, Price>, asked: &str) -> Self {
+        Self { own, asked: asked.to_owned() }
     }
 
-    pub(crate) fn find(&self, model: &str) -> Option<&Price> {
-        lookup(&self.own, model).or_else(|| lookup(&KNOWN, model))
+    /// The price of the model that answered. The user's table comes first, and may have it under the name in the settings, which servers
+    /// resolve to names of their own.
+    pub(crate) fn find(&self, answered: &str) -> Option<&Price> {
+        lookup(&self.own, answered).or_else(|| lookup(&self.own, &self.asked)).or_else(|| lookup(&KNOWN, answered))
     }
 }
 
@@ -128,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_name_stands_for_its_snapshots_and_nothing_else() {
-        let prices = Prices::new(BTreeMap::from([("m-1".to_owned(), PRICE)]));
+        let prices = Prices::new(BTreeMap::from([("m-1".to_owned(), PRICE)]), "");
         for known in ["m-1", "m-1-20260101", "m-1-2026-01-01", "m-1@20260101", "m-1-latest"] {
             assert!(prices.find(known).is_some(), "{known}");
         }
@@ -139,8 +143,9 @@ mod tests {
 
     #[test]
     fn the_users_price_wins() {
-        let own = Prices::new(BTreeMap::from([("claude-opus-5".to_owned(), PRICE)]));
+        let own = Prices::new(BTreeMap::from([("claude-opus-5".to_owned(), PRICE)]), "claude-opus-5");
         assert_eq!(own.find("claude-opus-5"), Some(&PRICE));
+        assert_eq!(own.find("the-gateways-name-for-it"), Some(&PRICE));
         assert_ne!(Prices::default().find("claude-opus-5"), Some(&PRICE));
     }
 }

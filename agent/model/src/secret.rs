@@ -18,12 +18,11 @@ const SECRET_NAMES: [&str; 6] = ["key", "token", "secret", "auth", "cookie", "pa
 
 /// A text that must not be shown.
 #[derive(Clone)]
-pub struct Secret(String);
+pub(crate) struct Secret(String);
 
 impl Secret {
     /// Wraps a text.
-    #[must_use]
-    pub fn new(text: impl Into<String>) -> Self {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
