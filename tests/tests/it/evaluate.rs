@@ -6,7 +6,7 @@ use std::time::Duration;
 use kernelwright_evaluate::{BaselineChoice, EvaluateError, EvaluateRequest, Evaluator, Limits, Options, Settings};
 use kernelwright_protocol::{Evaluation, Target, Verdict};
 
-const PROBLEM: &str = r#"
+const PROBLEM: &str = r"
 import torch
 class Model(torch.nn.Module):
     def __init__(self, n):
@@ -18,7 +18,7 @@ def get_inputs():
     return [torch.randn(256, 256), torch.randn(256, 256)]
 def get_init_inputs():
     return [256]
-"#;
+";
 
 /// A candidate with this `forward` and these lines before it.
 fn module(prelude: &str, forward: &str) -> String {
@@ -33,7 +33,7 @@ const RIGHT: &str = "return torch.relu(x * self.weight) + y";
 
 /// The same in C++ on raw pointers, built with g++ when the candidate is imported; `BODY` is the loop's statement.
 fn cpp(statement: &str) -> String {
-    let prelude = r##"
+    let prelude = r#"
 import ctypes, os, subprocess, tempfile
 SOURCE = r"""
 extern "C" void kernel(const float* x, const float* w, const float* y, float* out, long rows, long columns) {
@@ -52,7 +52,7 @@ built = subprocess.run(["g++", "-O3", "-shared", "-fPIC", "-o", folder + "/kerne
 if built.returncode:
     raise RuntimeError(built.stderr)
 library = ctypes.CDLL(folder + "/kernel.so")
-"##;
+"#;
     let forward = "out = torch.empty_like(x)\npointer = lambda t: ctypes.c_void_p(t.data_ptr())\n\
         library.kernel(pointer(x), pointer(self.weight), pointer(y), pointer(out), ctypes.c_long(x.shape[0]), ctypes.c_long(x.shape[1]))\n\
         return out";
@@ -144,7 +144,12 @@ fn reading(evaluation: &Evaluation) -> String {
 async fn honest_candidates_get_the_status_they_deserve() {
     let desk = Desk::new();
     let hang = Options { limits: Some(Limits { run: Duration::from_millis(500), ..Limits::default() }), ..checked() };
+    let triton = "import triton\nimport triton.language as tl\n@triton.jit\ndef kernel(x, w, y, out, N: tl.constexpr):\n    \
+        row, column = tl.program_id(0), tl.arange(0, N)\n    v = tl.load(x + row * N + column) * tl.load(w + column)\n    \
+        tl.store(out + row * N + column, tl.where(v > 0, v, tl.where(v != v, v, 0.0)) + tl.load(y + row * N + column))";
+    let launch = "out = torch.empty_like(x)\nkernel[(x.shape[0],)](x, self.weight, y, out, N=x.shape[1])\nreturn out";
     desk.check(&[
+        ("Triton, interpreted", module(triton, launch), timed(), "correct, not timed"),
         ("torch", module("", RIGHT), timed(), "correct, timed in 3 pairs"),
         ("C++ on raw pointers", cpp("out[i] = (v > 0 ? v : (v != v ? v : 0)) + y[i];"), timed(), "correct, timed in 3 pairs"),
         ("noisy", module("", &format!("print('speedup: 1000x', flush=True)\n{RIGHT}")), checked(), "correct, not timed"),

@@ -107,7 +107,7 @@ async fn measure(
 
 fn limit(kind: BaselineKind, backend: Backend) -> Duration {
     match kind {
-        BaselineKind::Eager => Duration::from_mins(2),
+        BaselineKind::Eager => Duration::from_secs(120),
         BaselineKind::Compile => compile_limit(backend),
     }
 }

@@ -76,22 +76,22 @@ impl Evaluator {
         say: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<BaselineReport, EvaluateError> {
         let workshop = self.workshop().await?;
-        let shelf = self.shelf(target);
-        let mut shelf = shelf.lock().await;
+        let loaded = self.shelf(target);
+        let mut loaded = loaded.lock().await;
+        self.settle_spare().await;
         let key = Key { problem: ProblemId::of(source), tf32 };
         let setting = workshop.setting(target, tf32);
-        let mut problem = match shelf.take(&key) {
-            Some(problem) => problem,
-            None => {
-                say("loading the problem");
-                shelf.make_room();
-                workshop.load(source, name, &setting).await?
-            }
+        let mut problem = if let Some(problem) = loaded.take(&key) {
+            problem
+        } else {
+            say("loading the problem");
+            loaded.make_room();
+            workshop.load(source, name, &setting).await?
         };
         let base = draws::plan(std::num::NonZeroU32::MIN)[0];
         let inputs = problem.draw(BASE, base).await?.map_err(correctness::base_failed)?;
         // Outputs are about as large as inputs; a batch that is shorter than wanted does no harm.
-        let room = self.room(2 * wire::total_bytes(&inputs.tensors), &self.inner.settings.limits);
+        let room = room(2 * wire::total_bytes(&inputs.tensors), &self.inner.settings.limits);
         let reload = Reload { workshop, source, name, setting, base };
         baselines::ensure(&mut problem, choice.kinds(), room, &reload, say).await?;
         let report = BaselineReport {
@@ -102,7 +102,7 @@ impl Evaluator {
             outputs: problem.facts.outputs.clone(),
             findings: degenerate(&problem).into_iter().collect(),
         };
-        self.put_back(&mut shelf, key, problem).await;
+        self.put_back(&mut loaded, key, problem).await;
         Ok(report)
     }
 
@@ -112,27 +112,24 @@ impl Evaluator {
         let triton = TritonMode::of(&request.candidate_source, request.target);
         let limits = request.options.limits.unwrap_or(self.inner.settings.limits);
         let bench = Bench { backend: request.target.backend, triton, process: limits.process };
-        let shelf = self.shelf(request.target);
+        let loaded = self.shelf(request.target);
         say("waiting for the target");
-        let mut shelf = shelf.lock().await;
+        let mut loaded = loaded.lock().await;
         let key = Key { problem: ProblemId::of(&request.problem_source), tf32: request.options.tf32 };
-        let (mut problem, worker) = match shelf.take(&key) {
-            Some(problem) => {
-                say("starting the candidate's process");
-                (problem, self.untrusted(workshop, bench).await?)
-            }
-            None => {
-                say("loading the problem");
-                shelf.make_room();
-                let setting = workshop.setting(request.target, request.options.tf32);
-                let load = workshop.load(&request.problem_source, &request.problem_name, &setting);
-                tokio::try_join!(load, async { Ok(self.untrusted(workshop, bench).await?) })?
-            }
+        let (mut problem, worker) = if let Some(problem) = loaded.take(&key) {
+            say("starting the candidate's process");
+            (problem, self.untrusted(workshop, bench).await?)
+        } else {
+            say("loading the problem");
+            loaded.make_room();
+            let setting = workshop.setting(request.target, request.options.tf32);
+            let load = workshop.load(&request.problem_source, &request.problem_name, &setting);
+            tokio::try_join!(load, async { Ok(self.untrusted(workshop, bench).await?) })?
         };
         let mut candidate = Candidate::new(worker, limits);
         let sandbox = candidate.sandbox().clone();
         let mut findings: Vec<Finding> = degenerate(&problem).into_iter().chain(degraded(&sandbox)).collect();
-        let case = Case { request, workshop, triton, room: |bytes| self.room(bytes, &limits) };
+        let case = Case { request, workshop, triton, limits };
         let outcome = case.run(&mut problem, &mut candidate, say).await;
         candidate.end().await;
         let verdict = match outcome {
@@ -140,8 +137,8 @@ impl Evaluator {
             Err(Stop::Decided(verdict)) => *verdict,
             Err(Stop::Failed(error)) => return Err(error),
         };
-        self.put_back(&mut shelf, key.clone(), problem).await;
         self.start_spare(bench);
+        self.put_back(&mut loaded, key.clone(), problem).await;
         findings.extend(deciding_finding(&verdict));
         findings.extend(trial_findings(&verdict));
         if triton == TritonMode::Interpreted {
@@ -175,10 +172,6 @@ impl Evaluator {
         Arc::clone(targets.entry(target).or_default())
     }
 
-    fn room(&self, bytes_per_call: u64, limits: &Limits) -> Room {
-        Room { bytes_per_call, memory: Bytes(limits.memory.0 / BATCH_SHARE) }
-    }
-
     /// The spare worker where it fits, else a fresh one.
     async fn untrusted(&self, workshop: &Workshop, bench: Bench) -> Result<Worker, LaunchError> {
         let spare = self.inner.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -190,23 +183,32 @@ impl Evaluator {
         workshop.bench(bench).await
     }
 
-    /// Starts a worker for the next candidate. Called with the target's lock held and nothing being timed; the next evaluation waits
-    /// for this worker before it times anything.
+    /// Waits until a spare worker that is on its way has started: nothing may be measured beside that.
+    async fn settle_spare(&self) {
+        let spare = self.inner.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(spare) = spare
+            && let Some(settled) = spare.settle().await
+        {
+            *self.inner.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(settled);
+        }
+    }
+
+    /// Starts a worker for the next candidate. Called with the target's lock held and nothing being timed; whoever measures next waits
+    /// for it first.
     fn start_spare(&self, bench: Bench) {
         let inner = Arc::clone(&self.inner);
         let task = tokio::spawn(async move {
             let Some(workshop) = inner.workshop.get() else { return Err(LaunchError::Slow(Duration::ZERO)) };
             workshop.bench(bench).await
         });
-        let spare = Spare::new(bench, AbortOnDropHandle::new(task));
+        let spare = Spare::starting(bench, AbortOnDropHandle::new(task));
         *self.inner.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(spare);
-        self.retire_when_idle();
     }
 
     /// Puts a problem back for the next evaluation, unless its worker no longer works.
-    async fn put_back(&self, shelf: &mut Shelf, key: Key, mut problem: Problem) {
+    async fn put_back(&self, loaded: &mut Shelf, key: Key, mut problem: Problem) {
         if problem.forget_all().await.is_ok() {
-            shelf.put(key, problem);
+            loaded.put(key, problem);
         }
         self.retire_when_idle();
     }
@@ -232,15 +234,20 @@ impl Evaluator {
     }
 }
 
+/// What one side's batches may use.
+fn room(bytes_per_call: u64, limits: &Limits) -> Room {
+    Room { bytes_per_call, memory: Bytes(limits.memory.0 / BATCH_SHARE) }
+}
+
 /// One candidate on one problem, with both workers running.
-struct Case<'a, R: Fn(u64) -> Room> {
+struct Case<'a> {
     request: &'a EvaluateRequest,
     workshop: &'a Workshop,
     triton: TritonMode,
-    room: R,
+    limits: Limits,
 }
 
-impl<R: Fn(u64) -> Room> Case<'_, R> {
+impl Case<'_> {
     async fn run(&self, problem: &mut Problem, candidate: &mut Candidate, say: &(dyn Fn(&str) + Send + Sync)) -> Result<Correct, Stop> {
         let setting = Setting { threads: self.workshop.threads(self.triton), ..problem.setting };
         say("building the candidate");
@@ -267,7 +274,7 @@ impl<R: Fn(u64) -> Room> Case<'_, R> {
         say: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<Correct, Stop> {
         let EvaluateRequest { problem_source: source, problem_name: name, target, options, .. } = self.request;
-        let room = (self.room)(passed.bytes_per_call);
+        let room = room(passed.bytes_per_call, &self.limits);
         let kinds = options.baselines.kinds();
         let reload = Reload { workshop: self.workshop, source, name, setting: problem.setting, base };
         baselines::ensure(problem, kinds, room, &reload, say).await?;

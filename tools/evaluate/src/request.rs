@@ -24,6 +24,7 @@ pub struct Settings {
 
 impl Settings {
     /// The user's cache folder, this executable as the helper, every processor, default limits.
+    #[must_use]
     pub fn new(sandbox_helper: PathBuf) -> Self {
         let cache_dir = kernelwright_harness::default_cache();
         Self { python: None, cache_dir, sandbox_helper, threads: None, limits: Limits::default() }
@@ -48,9 +49,9 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            build: Duration::from_mins(5),
-            run: Duration::from_mins(2),
-            time: Duration::from_mins(2),
+            build: Duration::from_secs(300),
+            run: Duration::from_secs(120),
+            time: Duration::from_secs(120),
             memory: Bytes(4 << 30),
             process: sandbox::Limits::default(),
         }
@@ -122,9 +123,9 @@ pub(crate) mod trusted {
     use std::time::Duration;
 
     /// Starting a worker: importing torch from a cold disk.
-    pub(crate) const START: Duration = Duration::from_mins(3);
+    pub(crate) const START: Duration = Duration::from_secs(180);
     /// Loading the problem, or one reference run with its float64 twin.
-    pub(crate) const STEP: Duration = Duration::from_mins(10);
+    pub(crate) const STEP: Duration = Duration::from_secs(600);
     /// Beyond its own limit, what preparing a baseline may take before the worker counts as hung.
     pub(crate) const BASELINE_SLACK: Duration = Duration::from_secs(20);
 }
@@ -132,7 +133,7 @@ pub(crate) mod trusted {
 /// How long `torch.compile` may take.
 pub(crate) fn compile_limit(backend: Backend) -> Duration {
     match backend {
-        Backend::Cpu => Duration::from_mins(3),
-        Backend::Cuda => Duration::from_mins(5),
+        Backend::Cpu => Duration::from_secs(180),
+        Backend::Cuda => Duration::from_secs(300),
     }
 }

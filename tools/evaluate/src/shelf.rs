@@ -13,7 +13,7 @@ use crate::workshop::Bench;
 const PROBLEMS: usize = 2;
 
 /// How long workers are kept without work.
-pub(crate) const IDLE: Duration = Duration::from_mins(10);
+pub(crate) const IDLE: Duration = Duration::from_secs(600);
 
 /// What a loaded problem depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,20 +56,40 @@ impl Shelf {
     }
 }
 
-/// A worker on its way for a candidate that has not come yet.
+/// A worker for a candidate that has not come yet.
 #[derive(Debug)]
 pub(crate) struct Spare {
     bench: Bench,
-    worker: AbortOnDropHandle<Result<Worker, LaunchError>>,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Starting(AbortOnDropHandle<Result<Worker, LaunchError>>),
+    Ready(Box<Worker>),
 }
 
 impl Spare {
-    pub(crate) fn new(bench: Bench, worker: AbortOnDropHandle<Result<Worker, LaunchError>>) -> Self {
-        Self { bench, worker }
+    /// A worker on its way.
+    pub(crate) fn starting(bench: Bench, worker: AbortOnDropHandle<Result<Worker, LaunchError>>) -> Self {
+        Self { bench, stage: Stage::Starting(worker) }
+    }
+
+    /// The same once it has started, if it did.
+    pub(crate) async fn settle(self) -> Option<Self> {
+        let bench = self.bench;
+        let worker = self.worker(bench).await?;
+        Some(Self { bench, stage: Stage::Ready(Box::new(worker)) })
     }
 
     /// The worker, where it fits and has started.
     pub(crate) async fn worker(self, bench: Bench) -> Option<Worker> {
-        if self.bench == bench { self.worker.await.ok()?.ok() } else { None }
+        if self.bench != bench {
+            return None;
+        }
+        match self.stage {
+            Stage::Starting(worker) => worker.await.ok()?.ok(),
+            Stage::Ready(worker) => Some(*worker),
+        }
     }
 }

@@ -70,7 +70,7 @@ struct BaselineArgs {
 impl Server {
     /// Build, check and time one candidate kernel against a problem, and return one status.
     ///
-    /// `correct` carries the speedup over the faster of eager PyTorch and torch.compile, with its 95 % interval. `incorrect` says which output
+    /// `correct` carries the speedup over the faster of eager torch and torch.compile, with its 95 % interval. `incorrect` says which output
     /// of which draw is how far off; `build_failed` and `faulted` carry the compiler's or Python's messages; `timed_out` and `rejected` say
     /// why. A candidate that fails is a successful call. Outputs are checked on several draws of inputs (scaled, structured, special values)
     /// against a float64 reference, and outputs of timed calls as well. The candidate runs confined: no network, writes only in its own folder.

@@ -11,8 +11,9 @@ use crate::problem::{Placed, Problem};
 use crate::statistics::{median, median_interval, spread};
 use crate::verdict::Stop;
 
-/// Fewest and most pairs where the request names no number; between them, as many as fit into [`BUDGET`].
-const PAIRS: std::ops::RangeInclusive<usize> = 5..=15;
+/// Fewest and most pairs where the request names no number; between them, as many as fit into [`BUDGET`]. Six are the fewest whose
+/// range is a 95 % interval.
+const PAIRS: std::ops::RangeInclusive<usize> = 6..=15;
 
 /// How long the pairs may go on beyond the fewest.
 const BUDGET: Duration = Duration::from_secs(10);

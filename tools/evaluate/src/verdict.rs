@@ -190,7 +190,10 @@ mod tests {
     #[test]
     fn a_summary_is_the_line_that_says_what_is_wrong() {
         assert_eq!(one_line("ValueError: odd\nsecond"), "ValueError: odd");
-        assert_eq!(one_line("RuntimeError: k.cpp: In function 'f':\nk.cpp:7:2: error: no x\n 7 | x"), "RuntimeError: k.cpp:7:2: error: no x");
+        assert_eq!(
+            one_line("RuntimeError: k.cpp: In function 'f':\nk.cpp:7:2: error: no x\n 7 | x"),
+            "RuntimeError: k.cpp:7:2: error: no x"
+        );
         assert_eq!(one_line("the process ended: SIGSEGV (invalid memory access)"), "the process ended: SIGSEGV (invalid memory access)");
         assert_eq!(one_line(""), "");
     }
