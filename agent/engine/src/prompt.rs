@@ -161,18 +161,20 @@ impl Session<'_> {
         Ok(found.passages.into_iter().take(PASSAGES).map(view).collect())
     }
 
-    /// Words for the search: what the problem calls, what its time goes into, where it runs, and what went wrong last.
+    /// Words for the search: what the problem calls, what its time goes into, for what it is written, and what went wrong last. The
+    /// architecture is a filter: as a word it would outweigh all others.
     fn query(&self) -> Result<String, EngineError> {
         let head = self.head()?;
         let mut words = operations(&self.problem.source);
         if let Some(Profiled::Taken(profile)) = self.graph.profile(None) {
-            words.extend(profile.kernels.iter().take(3).map(|kernel| kernel.name.clone()));
+            // Names in brackets are the profiler's own remainders.
+            let names = profile.kernels.iter().map(|kernel| kernel.name.trim_start_matches("aten::")).filter(|name| !name.starts_with('('));
+            words.extend(names.take(3).map(str::to_owned));
         }
         words.push(match head.target.backend {
             Backend::Cpu => "cpu c++".to_owned(),
             Backend::Cuda => "cuda triton".to_owned(),
         });
-        words.extend(self.graph.target.as_ref().map(|target| target.arch.clone()));
         if let Some(parent) = self.open()?.parent.and_then(|id| self.graph.node(id)) {
             let verdict = self.graph.verdict(&parent.candidate).filter(|_| self.graph.standing(parent) == Standing::Wrong);
             words.extend(verdict.map(render::headline));
@@ -202,9 +204,10 @@ fn target_view(target: Target, description: Option<&TargetDescription>) -> Targe
     };
     let fact = |name: &str, value: String| FactView { name: name.to_owned(), value };
     let mut facts: Vec<FactView> = Vec::new();
-    facts.extend(description.memory.map(|memory| fact("memory", memory.to_string())));
+    let said = |name: &str| description.facts.iter().any(|known| known.name == name);
+    facts.extend(description.memory.filter(|_| !said("memory")).map(|memory| fact("memory", memory.to_string())));
     let copy = description.copy_bytes_per_second.map(|rate| format!("{:.1} GB/s, bytes read plus bytes written", rate / 1e9));
-    facts.extend(copy.map(|rate| fact("copy bandwidth, measured", rate)));
+    facts.extend(copy.filter(|_| !said("copy bandwidth")).map(|rate| fact("copy bandwidth", rate)));
     facts.extend(description.facts.iter().map(|known| fact(&known.name, known.value.clone())));
     TargetView { name: description.name.clone(), arch: description.arch.clone(), facts, software: description.software.clone() }
 }
@@ -247,7 +250,7 @@ fn taken(profile: Option<&Profiled>) -> Option<ProfileView> {
 fn profile_view(profile: &Profile) -> ProfileView {
     let kernel = |kernel: &kernelwright_protocol::KernelTime| KernelTimeView {
         name: render::shorten(&kernel.name, 120),
-        launches: format!("{:.3}", kernel.launches_per_call).trim_end_matches('0').trim_end_matches('.').to_owned(),
+        launches: render::plain(kernel.launches_per_call),
         time: kernel.time_per_call_ns.to_string(),
         share: format!("{:.1} %", kernel.share * 100.0),
     };

@@ -96,17 +96,18 @@ pub(crate) fn profile(profile: &Profile) -> String {
     let mut text = format!("{} per call, by the {} profiler over {} calls\n", profile.wall_per_call_ns, profile.profiler, profile.calls);
     for kernel in profile.kernels.iter().take(10) {
         let share = kernel.share * 100.0;
-        let _ = writeln!(
-            text,
-            "- {share:.1} % {} {} ({:.3} launches per call)",
-            kernel.time_per_call_ns, kernel.name, kernel.launches_per_call
-        );
+        let _ = writeln!(text, "- {share:.1} % {} {} ({} per call)", kernel.time_per_call_ns, kernel.name, plain(kernel.launches_per_call));
     }
     for limit in &profile.limits {
         let _ = writeln!(text, "not known: {limit}");
     }
     text.truncate(text.trim_end().len());
     text
+}
+
+/// A number with at most three decimals and no trailing zeros.
+pub(crate) fn plain(number: f64) -> String {
+    format!("{number:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// A found passage under its address.
