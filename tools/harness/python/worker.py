@@ -14,6 +14,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from kernelwright_worker.channel import Channel, WorkerError  # noqa: E402
 
+# The tools of the interpreter's environment (ninja for C++ extensions) are found although nobody activated it.
+os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
+
 ROLES = {"trusted": "trusted", "untrusted": "untrusted", "profile": "profile_role"}
 
 

@@ -83,7 +83,7 @@ def decode(tree: Tree, tensors: list[Tensor]) -> Any:
     ((kind, content),) = tree.items()
     try:
         return _decode(kind, content, tensors)
-    except (TypeError, ValueError, IndexError, AttributeError, RuntimeError) as error:
+    except (TypeError, ValueError, LookupError, AttributeError, RuntimeError) as error:
         raise Untransportable(f"a malformed tree ({kind}: {error})") from error
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from . import cuda_ipc, failures
+from . import cuda_ipc, failures, interpreter
 from .arena import Arena, locate
 from .candidate import Candidate
 from .channel import Channel, WorkerError, serve
@@ -137,6 +137,7 @@ def _decoded(tree: Tree, tensors: list[Tensor]) -> list[Any]:
 def main(channel: Channel) -> None:
     """Serves until the supervisor closes the channel."""
     keep_freed_memory()
+    interpreter.mend()
 
     def unexpected(error: BaseException, op: str) -> WorkerError:
         return failures.describe(error, "internal", op, lambda name: False)

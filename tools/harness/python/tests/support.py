@@ -35,12 +35,12 @@ class Failed(Exception):
 class Worker:
     """One worker process and its channel."""
 
-    def __init__(self, role: str, folder: str) -> None:
+    def __init__(self, role: str, folder: str, environment: dict[str, str] | None = None) -> None:
         ours, theirs = socket.socketpair()
         self.log = Path(folder) / f"{role}.log"
+        environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": folder, **(environment or {})}
         with open(self.log, "wb") as log, theirs:
             command = [sys.executable, str(ROOT / "worker.py"), role, "--channel", str(theirs.fileno())]
-            environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": folder}
             self.process = subprocess.Popen(
                 command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment
             )
@@ -125,8 +125,8 @@ class WorkerCase(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def start(self, role: str) -> Worker:
-        worker = Worker(role, self.folder)
+    def start(self, role: str, **environment: str) -> Worker:
+        worker = Worker(role, self.folder, environment)
         self.addCleanup(worker.close)
         return worker
 

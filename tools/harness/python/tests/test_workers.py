@@ -174,6 +174,43 @@ def get_inputs():
                 self.assertEqual(outputs, {'output["wide"]', 'output["flag"]', 'output["n"]', "input[0] after the call"})
 
 
+    def test_the_interpreter_runs_what_is_autotuned_and_multiplies_bfloat16(self) -> None:
+        problem = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, a, b):
+        return a.float() @ b.float()
+
+def get_inputs():
+    return [torch.randn(16, 16).bfloat16(), torch.randn(16, 16).bfloat16()]
+"""
+        source = """
+import torch, triton
+import triton.language as tl
+from torch import nn
+
+@triton.autotune(configs=[triton.Config({}, num_warps=2), triton.Config({}, num_warps=4)], key=["N"])
+@triton.jit
+def product(a, b, c, N: tl.constexpr):
+    i = tl.arange(0, N)
+    at = i[:, None] * N + i[None, :]
+    tl.store(c + at, tl.dot(tl.load(a + at), tl.load(b + at)))
+
+class ModelNew(nn.Module):
+    def forward(self, a, b):
+        c = torch.empty(16, 16, device=a.device)
+        product[(1,)](a, b, c, N=16)
+        return c
+"""
+        trusted, untrusted = self.start("trusted"), self.start("untrusted", TRITON_INTERPRET="1")
+        if untrusted.ready["triton"] is None:
+            self.skipTest("triton is not installed")
+        self.prepare(trusted, untrusted, problem, source, "cpu")
+        self.assertEqual(self.trial(trusted, untrusted, 0)["mismatches"], [])
+
+
 class Problems(WorkerCase):
     def test_broken_problems_are_told_apart(self) -> None:
         trusted = self.start("trusted")
