@@ -113,6 +113,7 @@ class Device:
 
 def seed_all(seed: int) -> None:
     """Seeds every generator that a problem or a candidate is likely to use."""
+    seed &= (1 << 64) - 1
     random.seed(seed)
     torch.manual_seed(seed)
     numpy = sys.modules.get("numpy")
