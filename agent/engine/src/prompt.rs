@@ -146,6 +146,10 @@ impl Session<'_> {
         if let Some(target) = self.graph.target.as_ref().filter(|_| takes("arch")) {
             wanted.insert("arch".to_owned(), json!(target.arch));
         }
+        // On a CPU, Triton only runs through its interpreter; on a GPU, every language is open.
+        if takes("language") && self.head()?.target.backend == Backend::Cpu {
+            wanted.insert("language".to_owned(), json!("cpp"));
+        }
         let Ok(arguments) = self.bindings.bind(&schema, wanted, None) else { return Ok(vec![]) };
         let output = self.call_tool(SEARCH_KNOWLEDGE, arguments).await?;
         if output.is_error {
