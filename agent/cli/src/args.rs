@@ -1,5 +1,7 @@
 //! The command line, as clap reads it. What it says about settings is turned into [`Flags`] here and nowhere else.
 
+#![expect(clippy::doc_markdown, reason = "the doc comments are the help texts, which are no Markdown")]
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -80,7 +82,7 @@ pub struct RunFlags {
     /// The file that holds the key
     #[arg(long, value_name = "FILE", help_heading = "Model", conflicts_with = "api_key_env")]
     pub api_key_file: Option<String>,
-    /// Steps of the search [default: 8]
+    /// Steps of the search; 8 for a new run
     #[arg(long, value_name = "N", help_heading = "Budget")]
     pub steps: Option<u32>,
     /// Candidates evaluated
@@ -95,13 +97,13 @@ pub struct RunFlags {
     /// Time, e.g. 30m or 2h
     #[arg(long, value_name = "TIME", help_heading = "Budget")]
     pub wall: Option<String>,
-    /// Stop after N steps in a row without a better kernel [default: 4]
+    /// Stop after N steps in a row without a better kernel; 4 for a new run
     #[arg(long, value_name = "N", help_heading = "Search")]
     pub stall: Option<u32>,
     /// Stop once the speedup is at least X for sure
     #[arg(long, value_name = "X", help_heading = "Search")]
     pub target_speedup: Option<f64>,
-    /// Model answers in one step [default: 20]
+    /// Model answers in one step; 20 for a new run
     #[arg(long, value_name = "N", help_heading = "Search")]
     pub inner_turns: Option<u32>,
     /// The Python with torch
@@ -422,16 +424,16 @@ fn after_help() -> String {
 
 const EXAMPLES: &str = "\
 Examples:
-  kernelwright optimize softmax.py --model anthropic:claude-sonnet-4-5
+  kernelwright optimize softmax.py --model anthropic:NAME
   kernelwright evaluate softmax.py best.py --target cpu
   kernelwright resume --last --steps 16
   kernelwright doctor";
 
 const OPTIMIZE_EXAMPLES: &str = "\
 Examples:
-  kernelwright optimize softmax.py --model openai:gpt-5 --steps 4 --dollars 2
+  kernelwright optimize softmax.py --model openai:NAME --steps 4 --dollars 2
   kernelwright optimize softmax.py --target cuda:1 --tf32 --output softmax_fast.py
-  kernelwright optimize softmax.py --model openai:qwen3-coder --base-url http://gpu-host:8000/v1
+  kernelwright optimize softmax.py --model openai:NAME --base-url http://gpu-host:8000/v1
   kernelwright optimize softmax.py --model mailbox:questions   # answers come as files; then: resume
   kernelwright optimize softmax.py --json | jq -c 'select(.type == \"candidate_evaluated\")'
 
@@ -458,6 +460,6 @@ Examples:
 
 const SERVE_EXAMPLES: &str = "\
 Examples:
-  claude mcp add kernels -- kernelwright serve evaluate --stdio
+  kernelwright serve evaluate            # what an MCP host is told to start
   kernelwright serve evaluate --http 127.0.0.1:8077
   KERNELWRIGHT_HTTP_TOKEN=... kernelwright serve evaluate --http 0.0.0.0:8077";

@@ -151,3 +151,33 @@ impl From<io::Error> for Failure {
         Self::new(Exit::Unexpected, error.to_string())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_what_where_and_what_to_try() {
+        let failure = Failure::new(Exit::ToolServer, "no torch\nin this Python").at("one\ntwo").hint("install it");
+        insta::assert_snapshot!(failure, @r"
+        error: no torch
+               in this Python
+          where: one
+                 two
+          hint: install it
+        ");
+        insta::assert_snapshot!(Failure::new(Exit::Unexpected, "only this"), @"error: only this");
+        insta::assert_snapshot!(failure.to_json(), @r#"{"type":"error","exit_code":21,"what":"no torch\nin this Python","where":"one\ntwo","hint":"install it"}"#);
+    }
+
+    #[test]
+    fn every_kind_of_failure_has_its_code() {
+        let exit = |error: EngineError| Failure::from(error).exit;
+        let store = |error: StoreError| exit(EngineError::Store(error));
+        assert_eq!(exit(EngineError::Problem { path: "p.py".into(), reason: String::new(), fix: None }), Exit::ProblemInvalid);
+        assert_eq!(exit(EngineError::UnknownPrice), Exit::Model);
+        assert_eq!(store(StoreError::Locked { dir: "run".into() }), Exit::RunFolder);
+        assert_eq!(store(StoreError::DiskFull { path: "run".into() }), Exit::RunFolder);
+        assert_eq!(exit(EngineError::Model(ModelError::Suspended { waiting: vec![] })), Exit::Suspended);
+    }
+}

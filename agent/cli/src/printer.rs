@@ -50,6 +50,12 @@ impl Printer {
         }
     }
 
+    /// For neither terminal nor colours.
+    #[cfg(test)]
+    pub fn plain() -> Self {
+        Self { verbosity: Verbosity::Normal, stderr_is_terminal: false, stdout_is_terminal: false, colour: false }
+    }
+
     /// A line of the result. Ends the process quietly when nobody reads it any more.
     pub fn result(self, line: impl fmt::Display) -> io::Result<()> {
         match self.try_result(line) {
@@ -59,6 +65,7 @@ impl Printer {
     }
 
     /// A line of the result, for callers who have something to save when nobody reads it any more.
+    #[expect(clippy::unused_self, reason = "there is one way to print: through a printer")]
     pub fn try_result(self, line: impl fmt::Display) -> io::Result<()> {
         let mut out = io::stdout().lock();
         writeln!(out, "{line}")?;
@@ -78,6 +85,7 @@ impl Printer {
     }
 
     /// A line that even the quiet get.
+    #[expect(clippy::unused_self, reason = "there is one way to print: through a printer")]
     pub fn error(self, text: impl fmt::Display) {
         let _ = writeln!(io::stderr().lock(), "{text}");
     }

@@ -1,14 +1,17 @@
 //! How a run ends for its reader: what was found, how sure that is, why it is faster, how to use it, how to go on.
 
 use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
 
 use kernelwright_engine::{Best, End, Outcome};
-use kernelwright_protocol::{Severity, Timing, Verdict};
+use kernelwright_protocol::{Nanoseconds, Severity, Timing, Verdict};
 use kernelwright_search::{RunOutcome, Spend};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::printer::{Printer, Tone};
+use crate::settings::show_duration;
 
 /// The exit code of an outcome.
 pub fn exit(outcome: &Outcome) -> Exit {
@@ -111,11 +114,11 @@ pub fn spend(spend: &Spend) -> String {
         (_, false) => "price unknown".to_owned(),
     };
     let (steps, evaluations) = (count(spend.steps as usize, "step"), count(spend.evaluations as usize, "evaluation"));
-    format!("{steps}, {evaluations}, {}, {money}, {} ({} of it evaluating)", spend.usage.total(), spend.wall, spend.evaluating)
+    format!("{steps}, {evaluations}, {}, {money}, {} ({} of it evaluating)", spend.usage.total(), time(spend.wall), time(spend.evaluating))
 }
 
 fn next(text: &mut String, outcome: &Outcome) {
-    let dir = outcome.dir.display();
+    let dir = shell(&outcome.dir);
     if let End::Suspended { waiting } = &outcome.end {
         for path in waiting {
             let _ = writeln!(text, "  answer as  {}", path.display());
@@ -173,6 +176,22 @@ fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
+/// A long time in whole seconds.
+fn time(time: Nanoseconds) -> String {
+    let seconds = Duration::from_secs(time.seconds().round() as u64);
+    if seconds.is_zero() { time.to_string() } else { show_duration(seconds) }
+}
+
+/// A path as the shell wants it.
+fn shell(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=:@%".contains(c);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
 fn indent(text: &str) -> String {
     text.trim().replace('\n', "\n  ")
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,21 +17,21 @@ pub struct Line {
     pub from: Verbosity,
 }
 
-fn plain(text: String) -> Option<Line> {
-    Some(Line { text, tone: Tone::Plain, from: Verbosity::Normal })
+fn plain(text: String) -> Line {
+    Line { text, tone: Tone::Plain, from: Verbosity::Normal }
 }
 
-fn toned(tone: Tone, text: String) -> Option<Line> {
-    Some(Line { text, tone, from: Verbosity::Normal })
+fn toned(tone: Tone, text: String) -> Line {
+    Line { text, tone, from: Verbosity::Normal }
 }
 
-fn detail(text: String) -> Option<Line> {
-    Some(Line { text, tone: Tone::Faint, from: Verbosity::Verbose })
+fn detail(text: String) -> Line {
+    Line { text, tone: Tone::Faint, from: Verbosity::Verbose }
 }
 
 /// The line of an event; `graph` has taken it in already, and `improved` says whether it made another kernel the best one.
 pub fn of_event(event: &Event, graph: &Graph, improved: bool) -> Option<Line> {
-    match event {
+    let line = match event {
         Event::RunStarted { problem, target, settings, .. } => {
             let limits = settings.budget.left(&graph.spend);
             let limits = if limits.is_empty() { "no limit".to_owned() } else { limits.join(", ") };
@@ -47,8 +47,9 @@ pub fn of_event(event: &Event, graph: &Graph, improved: bool) -> Option<Line> {
         }
         Event::TargetDescribed { description } => plain(format!("target: {} ({})", description.name, description.arch)),
         Event::BaselineMeasured { report } => {
-            let findings: String = report.findings.iter().map(|finding| format!("\nremark: {}", finding.message)).collect();
-            plain(format!("to beat: {}{findings}", baselines(report)))
+            let findings = report.findings.iter().map(|finding| format!("remark: {}", finding.message));
+            let lines: Vec<String> = std::iter::once(format!("to beat: {}", baselines(report))).chain(findings).collect();
+            plain(lines.join("\n"))
         }
         Event::ProfileTaken { node, profile } => {
             let top = profile.kernels.iter().take(3).map(|kernel| format!("{} {:.0} %", kernel.name, kernel.share * 100.0));
@@ -86,13 +87,14 @@ pub fn of_event(event: &Event, graph: &Graph, improved: bool) -> Option<Line> {
             let tone = if *outcome == RunOutcome::Improved { Tone::Good } else { Tone::Careful };
             toned(tone, format!("finished: {reason}"))
         }
-        Event::ModelAsked { .. } | Event::ToolReturned { .. } | Event::StepFinished { .. } | Event::Unknown => None,
-    }
+        Event::ModelAsked { .. } | Event::ToolReturned { .. } | Event::StepFinished { .. } | Event::Unknown => return None,
+    };
+    Some(line)
 }
 
 /// The line of an activity that is worth one.
 pub fn of_activity(activity: &Activity) -> Option<Line> {
-    match activity {
+    let line = match activity {
         Activity::RunOpened { dir } => plain(format!("run folder: {}", dir.display())),
         Activity::Remark { text } => toned(Tone::Careful, text.clone()),
         Activity::ModelRetry { reason, wait } => toned(
@@ -100,8 +102,9 @@ pub fn of_activity(activity: &Activity) -> Option<Line> {
             format!("the model cannot answer, asking again in {} s: {}", wait.as_secs_f64().ceil(), first_line(reason)),
         ),
         Activity::ServerStarting { server } => detail(format!("starting the tool server {server}")),
-        Activity::ToolProgress { .. } | Activity::ModelWaiting { .. } | Activity::ModelStreaming { .. } => None,
-    }
+        Activity::ToolProgress { .. } | Activity::ModelWaiting { .. } | Activity::ModelStreaming { .. } => return None,
+    };
+    Some(line)
 }
 
 /// A verdict in a line.
@@ -120,8 +123,8 @@ pub fn verdict(evaluation: &Evaluation) -> String {
             (None, Some(why)) => format!("correct, not timed: {}", why.reason),
             (None, None) => "correct, not timed".to_owned(),
         },
-        Verdict::BuildFailed(fault) => format!("does not build: {}", first_line(&fault.summary)),
-        Verdict::Faulted(fault) => format!("fails in {}: {}", fault.phase, first_line(&fault.summary)),
+        Verdict::BuildFailed(fault) => format!("does not build: {}", cut(&fault.summary)),
+        Verdict::Faulted(fault) => format!("fails in {}: {}", fault.phase, cut(&fault.summary)),
         Verdict::TimedOut { phase, limit_ns } => format!("timed out: {phase} took more than {limit_ns}"),
         Verdict::Incorrect { mismatches, .. } => match mismatches.first() {
             Some(worst) => format!("incorrect: {}, {}: {}", worst.trial, worst.output, worst.detail),

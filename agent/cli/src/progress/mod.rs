@@ -75,16 +75,23 @@ impl Progress {
     }
 
     fn show(&self, line: &Line, elapsed: &str) {
-        if line.from > self.printer.verbosity {
-            return;
-        }
-        let mut text = line.text.split('\n');
-        let first = self.printer.on_stderr(line.tone, text.next().unwrap_or_default());
-        self.screen.print(&format!("{}  {first}", self.printer.on_stderr(Tone::Faint, &format!("{elapsed:>8}"))));
-        for rest in text {
-            self.screen.print(&format!("{:>8}  {rest}", ""));
+        for line in compose(self.printer, line, elapsed) {
+            self.screen.print(&line);
         }
     }
+}
+
+/// The lines as they are printed: the time in front of the first one, in its own column. None below the line's verbosity.
+fn compose(printer: Printer, line: &Line, elapsed: &str) -> Vec<String> {
+    if line.from > printer.verbosity {
+        return vec![];
+    }
+    let text = line.text.split('\n').enumerate();
+    let put = |(index, text): (usize, &str)| {
+        let elapsed = if index == 0 { elapsed } else { "" };
+        format!("{}  {}", printer.on_stderr(Tone::Faint, &format!("{elapsed:>8}")), printer.on_stderr(line.tone, text))
+    };
+    text.map(put).collect()
 }
 
 impl Observer for Progress {
@@ -121,3 +128,6 @@ fn begins(event: &Event) -> Option<String> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -77,13 +77,17 @@ impl Region {
         }
     }
 
+    /// How long the run has been active by now.
+    pub fn elapsed(&self) -> Option<Nanoseconds> {
+        self.clock.map(|(since, shown)| shown + Nanoseconds::from(since.elapsed()))
+    }
+
     /// The lines, none longer than `width` characters. `tick` turns the spinner.
-    pub fn lines(&self, tick: usize, width: usize) -> Vec<String> {
+    pub fn lines(&self, tick: usize, width: usize, elapsed: Option<Nanoseconds>) -> Vec<String> {
         let spinner = ['|', '/', '-', '\\'][tick % 4];
         let step = if self.step.is_empty() { String::new() } else { format!("{}: ", self.step) };
-        let elapsed = self.clock.map(|(since, shown)| clock(shown + Nanoseconds::from(since.elapsed())));
         let mut lines = vec![format!("{spinner} {step}{}", self.doing), format!("  {}", self.best)];
-        lines.push(format!("  {}{}", elapsed.map(|elapsed| format!("{elapsed}, ")).unwrap_or_default(), self.spend));
+        lines.push(format!("  {}{}", elapsed.map(|elapsed| format!("{}, ", clock(elapsed))).unwrap_or_default(), self.spend));
         lines.extend(self.stopping.as_ref().map(|text| format!("  {text}")));
         for line in &mut lines {
             if let Some((end, _)) = line.char_indices().nth(width) {

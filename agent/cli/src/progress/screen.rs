@@ -43,10 +43,10 @@ impl Screen {
     }
 
     /// A line that stays.
-    pub fn print(&self, line: &str) {
+    pub fn print(&self, text: &str) {
         match &self.live {
-            Some(live) => lock(&live.canvas).print(line, &lock(&live.region)),
-            None => self.printer.say(line),
+            Some(live) => lock(&live.canvas).print(text, &lock(&live.region)),
+            None => self.printer.say(text),
         }
     }
 
@@ -108,7 +108,7 @@ impl Canvas {
     /// Writes `above` where the region was, and the region below it. One write, so that nothing flickers.
     fn draw(&mut self, above: &str, region: &Region) {
         let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
-        let lines = region.lines(self.tick, width.saturating_sub(1));
+        let lines = region.lines(self.tick, width.saturating_sub(1), region.elapsed());
         let mut text = self.erase();
         text.push_str(above);
         for line in &lines {

@@ -46,6 +46,16 @@ pub enum SettingsError {
         /// What it is.
         found: String,
     },
+    /// A table does not hold what it should.
+    #[error("`{name}` cannot be read: {reason}")]
+    Unfit {
+        /// Where it stands.
+        origin: Origin,
+        /// The setting.
+        name: String,
+        /// What is wrong inside it.
+        reason: String,
+    },
     /// A setting is needed and nowhere given.
     #[error("{what}")]
     Missing {
@@ -60,7 +70,9 @@ impl SettingsError {
     /// Where it stands.
     pub fn place(&self) -> Option<String> {
         match self {
-            Self::Syntax { origin, .. } | Self::Unknown { origin, .. } | Self::Wrong { origin, .. } => Some(origin.to_string()),
+            Self::Syntax { origin, .. } | Self::Unknown { origin, .. } | Self::Wrong { origin, .. } | Self::Unfit { origin, .. } => {
+                Some(origin.to_string())
+            }
             Self::Unreadable { .. } | Self::Missing { .. } => None,
         }
     }
@@ -72,7 +84,9 @@ impl SettingsError {
             Self::Syntax { .. } => "settings are TOML: [section] lines and key = value lines".to_owned(),
             Self::Unknown { nearest: Some(nearest), .. } => format!("did you mean `{nearest}`?"),
             Self::Unknown { nearest: None, .. } => "`kernelwright config show` lists every setting".to_owned(),
-            Self::Wrong { .. } => "`kernelwright config show` prints every setting with its value and where it comes from".to_owned(),
+            Self::Wrong { .. } | Self::Unfit { .. } => {
+                "`kernelwright config show` prints every setting with its value and where it comes from".to_owned()
+            }
             Self::Missing { hint, .. } => (*hint).to_owned(),
         }
     }

@@ -180,7 +180,7 @@ fn find_upwards(folder: &Path) -> Option<PathBuf> {
 }
 
 fn read_file(path: &Path, text: &str) -> Result<BTreeMap<String, Setting>, SettingsError> {
-    let line_at = |offset: usize| text.as_bytes()[..offset.min(text.len())].iter().filter(|&&byte| byte == b'\n').count() + 1;
+    let line_at = |offset: usize| text.get(..offset).unwrap_or(text).matches('\n').count() + 1;
     let origin = |offset: usize| Origin::File { path: path.to_path_buf(), line: line_at(offset) };
     let syntax = |error: toml::de::Error| SettingsError::Syntax {
         origin: origin(error.span().map_or(0, |span| span.start)),

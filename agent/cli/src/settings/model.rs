@@ -8,7 +8,7 @@ use kernelwright_model::{
 };
 use serde::de::DeserializeOwned;
 
-use super::layers::{Layers, Origin};
+use super::layers::{Layers, Origin, Setting};
 use super::{Settings, SettingsError, Value};
 
 impl Settings {
@@ -110,8 +110,12 @@ impl Layers {
     }
 
     fn table<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, SettingsError> {
-        let Some(Value::Table(table)) = self.get(name).map(|setting| &setting.value) else { return Ok(None) };
-        let read = table.clone().try_into();
-        read.map(Some).map_err(|error: toml::de::Error| self.wrong(name, error.message()))
+        let Some(Setting { value: Value::Table(table), origin }) = self.get(name) else { return Ok(None) };
+        let unfit = |error: toml::de::Error| SettingsError::Unfit {
+            origin: origin.clone(),
+            name: name.to_owned(),
+            reason: error.message().to_owned(),
+        };
+        table.clone().try_into().map(Some).map_err(unfit)
     }
 }

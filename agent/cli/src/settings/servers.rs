@@ -117,10 +117,11 @@ fn read(name: &str, setting: &Setting) -> Result<ServerSettings, SettingsError> 
         found,
     };
     let Value::Table(table) = &setting.value else { return Err(wrong("a table", setting.value.to_string())) };
-    let settings: ServerSettings = table
-        .clone()
-        .try_into()
-        .map_err(|error: toml::de::Error| wrong("a table of command, env, idle_timeout and total_timeout", error.message().to_owned()))?;
+    let settings: ServerSettings = table.clone().try_into().map_err(|error: toml::de::Error| SettingsError::Unfit {
+        origin: setting.origin.clone(),
+        name: format!("servers.{name}"),
+        reason: error.message().to_owned(),
+    })?;
     if settings.command.is_empty() && !TOOL_SERVERS.iter().any(|(own, ..)| *own == name) {
         return Err(wrong("a server with a command", "one without".to_owned()));
     }

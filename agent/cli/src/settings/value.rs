@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde_json::json;
+
 /// What a setting may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -118,8 +120,36 @@ impl fmt::Display for Value {
             Self::Number(number) => number.fmt(f),
             Self::Flag(flag) => flag.fmt(f),
             Self::Duration(duration) => f.write_str(&show_duration(*duration)),
-            // The members' names only: a table may hold headers, and headers may be keys.
+            // See `to_toml`.
             Self::Table(table) => write!(f, "{{{}}}", table.keys().map(String::as_str).collect::<Vec<_>>().join(", ")),
+        }
+    }
+}
+
+impl Value {
+    /// As a settings file would say it. Of a table only the members' names: it may hold headers, and headers may be keys.
+    pub fn to_toml(&self) -> String {
+        let quoted = |text: &str| toml::Value::from(text).to_string();
+        match self {
+            Self::Text(text) => quoted(text),
+            Self::Path(path) => quoted(&path.display().to_string()),
+            Self::Duration(duration) => quoted(&show_duration(*duration)),
+            Self::List(words) => toml::Value::from(words.clone()).to_string(),
+            Self::Paths(paths) => toml::Value::from(paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>()).to_string(),
+            Self::Count(_) | Self::Number(_) | Self::Flag(_) | Self::Table(_) => self.to_string(),
+        }
+    }
+
+    /// The same for programs.
+    pub fn to_json(&self) -> serde_json::Value {
+        match self {
+            Self::List(words) => json!(words),
+            Self::Paths(paths) => json!(paths),
+            Self::Count(number) => json!(number),
+            Self::Number(number) => json!(number),
+            Self::Flag(flag) => json!(flag),
+            Self::Table(table) => json!(table.keys().collect::<Vec<_>>()),
+            Self::Text(_) | Self::Path(_) | Self::Duration(_) => json!(self.to_string()),
         }
     }
 }
@@ -154,14 +184,14 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
 /// The form that [`parse_duration`] reads, in the largest units that fit.
 pub fn show_duration(duration: Duration) -> String {
     let mut rest = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    let mut text = String::new();
+    let mut parts = Vec::new();
     for (unit, name) in [(3_600_000, "h"), (60_000, "m"), (1000, "s"), (1, "ms")] {
         if rest >= unit {
-            text.push_str(&format!("{}{name}", rest / unit));
+            parts.push(format!("{}{name}", rest / unit));
             rest %= unit;
         }
     }
-    text
+    parts.concat()
 }
 
 #[cfg(test)]

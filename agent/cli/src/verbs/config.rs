@@ -13,9 +13,9 @@ pub fn run(context: &Context, args: &Config) -> Result<Exit, Failure> {
     let ConfigVerb::Show { json } = args.verb;
     let settings = context.settings(&Flags::new())?;
     if json {
-        context.printer.json(&as_json(&settings))?
+        context.printer.json(&as_json(&settings))?;
     } else {
-        as_text(context, &settings)?
+        as_text(context, &settings)?;
     }
     Ok(Exit::Success)
 }
@@ -41,7 +41,7 @@ fn as_text(context: &Context, settings: &Settings) -> Result<(), Failure> {
             match setting {
                 Some(setting) => {
                     let origin = printer.on_stdout(Tone::Faint, &format!("# {}", setting.origin));
-                    printer.result(format!("{:<40} {origin}", format!("{name} = {}", setting.value)))?;
+                    printer.result(format!("{:<40} {origin}", format!("{name} = {}", setting.value.to_toml())))?;
                 }
                 None => printer.result(printer.on_stdout(Tone::Faint, &format!("{:<40} # not set: {help}", format!("# {name}"))))?,
             }
@@ -52,7 +52,7 @@ fn as_text(context: &Context, settings: &Settings) -> Result<(), Failure> {
 
 fn as_json(settings: &Settings) -> Value {
     let one = |(name, setting, help): (String, Option<&Setting>, &str)| {
-        let (value, origin) = setting.map(|setting| (setting.value.to_string(), setting.origin.to_string())).unzip();
+        let (value, origin) = setting.map(|setting| (setting.value.to_json(), setting.origin.to_string())).unzip();
         (name, json!({"value": value, "origin": origin, "help": help}))
     };
     all(settings).into_iter().map(one).collect::<serde_json::Map<_, _>>().into()

@@ -53,9 +53,9 @@ pub fn run(context: &Context, args: &Evaluate) -> Result<Exit, Failure> {
     runtime.shutdown_background();
     let Some(evaluation) = ended? else { return Ok(Exit::Interrupted) };
     if args.json {
-        printer.json(&evaluation)?
+        printer.json(&evaluation)?;
     } else {
-        printer.result(text(&evaluation, printer))?
+        printer.result(text(&evaluation, printer))?;
     }
     Ok(if matches!(evaluation.verdict, Verdict::Correct(_)) { Exit::Success } else { Exit::NotCorrect })
 }
@@ -105,9 +105,6 @@ fn text(evaluation: &Evaluation, printer: Printer) -> String {
     }
     for finding in &evaluation.findings {
         let _ = write!(text, "\n  {:<14} {}", finding.rule, finding.message);
-    }
-    if !evaluation.sandbox.missing.is_empty() {
-        let _ = write!(text, "\n  {:<14} without {}", "sandbox", evaluation.sandbox.missing.join("; "));
     }
     text
 }
