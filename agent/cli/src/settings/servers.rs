@@ -12,13 +12,13 @@ use super::{Settings, SettingsError, Value, parse_duration, show_duration};
 
 /// Our own tool servers: name, and how long a call may be silent and take in all.
 pub const TOOL_SERVERS: [(&str, Duration, Duration); 3] = [
-    ("evaluate", Duration::from_mins(5), Duration::from_hours(1)),
-    ("profile", Duration::from_mins(5), Duration::from_mins(30)),
-    ("knowledge", Duration::from_mins(1), Duration::from_mins(2)),
+    ("evaluate", Duration::from_secs(300), Duration::from_secs(3600)),
+    ("profile", Duration::from_secs(300), Duration::from_secs(1800)),
+    ("knowledge", Duration::from_secs(60), Duration::from_secs(120)),
 ];
 
 /// Limits of a server that sets none.
-const USUAL: (Duration, Duration) = (Duration::from_mins(5), Duration::from_hours(1));
+const USUAL: (Duration, Duration) = (Duration::from_secs(300), Duration::from_secs(3600));
 
 /// One `[servers.NAME]` section.
 #[derive(Clone, Debug, Deserialize)]

@@ -20,7 +20,7 @@ use crate::printer::Tone;
 use crate::settings::{Flags, Settings, TOOL_SERVERS};
 
 /// How long a worker may take to import torch from a cold disk.
-const WORKER_LIMIT: Duration = Duration::from_mins(2);
+const WORKER_LIMIT: Duration = Duration::from_secs(120);
 
 /// How long a tool server may take to answer `initialize`.
 const SERVER_LIMIT: Duration = Duration::from_secs(20);
