@@ -44,6 +44,9 @@ pub enum EvaluateError {
     /// The two sides do not understand each other; a defect of ours.
     #[error("the worker protocol was broken: {0}")]
     Protocol(String),
+    /// The device is there, but not inside the sandbox.
+    #[error("the candidate's process cannot use the device: {0}")]
+    DeviceHidden(String),
     /// The kernel does not let the supervisor read the candidate's memory.
     #[error("this system does not allow reading a worker's memory: {0}")]
     Memory(std::io::Error),
@@ -58,6 +61,7 @@ impl EvaluateError {
             Self::Launch(_) => "worker_failed",
             Self::File { .. } => "file_unreadable",
             Self::Problem(refusal) if refusal.kind == "device" => "device_unavailable",
+            Self::DeviceHidden(_) => "device_unavailable",
             Self::Problem(_) | Self::ProblemSlow { .. } | Self::ProblemCrashed { .. } => "problem_invalid",
             Self::Protocol(_) => "internal",
             Self::Memory(_) => "memory_unreadable",
@@ -83,6 +87,7 @@ impl EvaluateError {
             },
             Self::ProblemSlow { .. } => "make the problem smaller",
             Self::ProblemCrashed { .. } => "run the problem by hand; if memory runs out, make it smaller",
+            Self::DeviceHidden(_) => "the sandbox hides something the driver needs: report the driver's version and `kernelwright doctor`",
             Self::Protocol(_) => "report this with the log",
             Self::Memory(_) => "set /proc/sys/kernel/yama/ptrace_scope to 1 or less, and in a container allow process_vm_readv",
         };

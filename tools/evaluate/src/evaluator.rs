@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use kernelwright_harness::{LaunchError, Worker};
 use kernelwright_protocol::{
-    BaselineReport, Bytes, CandidateId, Correct, Evaluation, Finding, NotMeasured, ProblemId, Sandbox, Severity, Target, Verdict,
+    Backend, BaselineReport, Bytes, CandidateId, Correct, Evaluation, Finding, NotMeasured, ProblemId, Sandbox, Severity, Target, Verdict,
 };
 use tokio::sync::OnceCell;
 use tokio_util::task::AbortOnDropHandle;
@@ -23,9 +23,6 @@ use crate::timing::{self, Session};
 use crate::verdict::{Stop, deciding_finding};
 use crate::workshop::{Bench, TritonMode, Workshop};
 use crate::{BaselineChoice, EvaluateError, EvaluateRequest, Limits, Settings, wire};
-
-/// The share of the memory limit that the inputs and outputs of one side's batch may take.
-const BATCH_SHARE: u64 = 4;
 
 /// Evaluates candidates, one at a time per target. Cheap to clone; clones share everything.
 #[derive(Clone, Debug)]
@@ -91,7 +88,7 @@ impl Evaluator {
         let base = draws::plan(std::num::NonZeroU32::MIN)[0];
         let inputs = problem.draw(BASE, base).await?.map_err(correctness::base_failed)?;
         // Outputs are about as large as inputs; a batch that is shorter than wanted does no harm.
-        let room = room(2 * wire::total_bytes(&inputs.tensors), &self.inner.settings.limits);
+        let room = room(2 * wire::total_bytes(&inputs.tensors), &self.inner.settings.limits, target.backend);
         let reload = Reload { workshop, source, name, setting, base };
         baselines::ensure(&mut problem, choice.kinds(), room, &reload, say).await?;
         let report = BaselineReport {
@@ -234,9 +231,13 @@ impl Evaluator {
     }
 }
 
-/// What one side's batches may use.
-fn room(bytes_per_call: u64, limits: &Limits) -> Room {
-    Room { bytes_per_call, memory: Bytes(limits.memory.0 / BATCH_SHARE) }
+/// What one side's batches may use. A processor's memory has to do for both sides, their expected outputs and everything else.
+fn room(bytes_per_call: u64, limits: &Limits, backend: Backend) -> Room {
+    let memory = match backend {
+        Backend::Cpu => Bytes(limits.memory.0 / 4),
+        Backend::Cuda => limits.memory,
+    };
+    Room { bytes_per_call, memory }
 }
 
 /// One candidate on one problem, with both workers running.
@@ -274,7 +275,7 @@ impl Case<'_> {
         say: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<Correct, Stop> {
         let EvaluateRequest { problem_source: source, problem_name: name, target, options, .. } = self.request;
-        let room = room(passed.bytes_per_call, &self.limits);
+        let room = room(passed.bytes_per_call, &self.limits, target.backend);
         let kinds = options.baselines.kinds();
         let reload = Reload { workshop: self.workshop, source, name, setting: problem.setting, base };
         baselines::ensure(problem, kinds, room, &reload, say).await?;

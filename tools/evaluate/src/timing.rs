@@ -13,7 +13,7 @@ use crate::verdict::Stop;
 
 /// Fewest and most pairs where the request names no number; between them, as many as fit into [`BUDGET`]. Six are the fewest whose
 /// range is a 95 % interval.
-const PAIRS: std::ops::RangeInclusive<usize> = 6..=15;
+const PAIRS: std::ops::RangeInclusive<usize> = 6..=31;
 
 /// How long the pairs may go on beyond the fewest.
 const BUDGET: Duration = Duration::from_secs(10);

@@ -88,6 +88,8 @@ pub(crate) fn judge(phase: Phase, error: AskError, log: &WorkerLog) -> Stop {
         AskError::Freeze(error) => return Stop::Failed(EvaluateError::Protocol(error.to_string())),
         AskError::Refused(Refusal { kind, message, traceback, .. }) => match kind.as_str() {
             "import" | "no_model_new" | "construct" => Verdict::BuildFailed(fault(message, &traceback)),
+            // The trusted worker has the device: the confinement hides it.
+            "device" if phase == Phase::Import => return Stop::Failed(EvaluateError::DeviceHidden(message)),
             "output_type" => return Stop::rejected("output_type", message),
             _ => Verdict::Faulted(fault(message, &traceback)),
         },
@@ -171,6 +173,7 @@ mod tests {
         assert_eq!(status(Phase::Import, AskError::Ended(Exit::Signal(11))), "faulted");
         assert_eq!(status(Phase::Import, refused("import")), "build_failed");
         assert_eq!(status(Phase::Construct, refused("construct")), "build_failed");
+        assert_eq!(status(Phase::Import, refused("device")), "error: device_unavailable");
         assert_eq!(status(Phase::Run, refused("run")), "faulted");
         assert_eq!(status(Phase::Run, refused("output_type")), "rejected: output_type");
         assert_eq!(status(Phase::Time, AskError::Violation("x".into())), "rejected: channel_tampering");

@@ -74,7 +74,7 @@ fn build(confinement: &Confinement) -> Result<(RulesetStatus, LandlockStatus), R
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_all(KNOWN))?
+        .handle_access(restricted(confinement.backend))?
         .handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)?
         .scope(Scope::Signal | Scope::AbstractUnixSocket)?
         .create()?
@@ -86,6 +86,15 @@ fn build(confinement: &Confinement) -> Result<(RulesetStatus, LandlockStatus), R
         .add_rules(path_beneath_rules([&confinement.scratch], AccessFs::from_all(KNOWN)))?
         .restrict_self()?;
     Ok((status.ruleset, status.landlock))
+}
+
+/// The rights that have to be granted. NVIDIA's driver is refused its own controls where those of devices are among them, although its
+/// nodes are granted; devices that cannot be opened cannot be controlled either.
+fn restricted(backend: Backend) -> BitFlags<AccessFs> {
+    match backend {
+        Backend::Cpu => AccessFs::from_all(KNOWN),
+        Backend::Cuda => AccessFs::from_all(KNOWN) & !BitFlags::from(AccessFs::IoctlDev),
+    }
 }
 
 /// The device nodes that a backend's driver opens.

@@ -140,8 +140,8 @@ fn become_worker(spec: Option<impl AsRef<OsStr>>) -> Result<std::convert::Infall
     if rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get()) != Some(spec.parent) {
         return Err("the supervisor is gone".to_owned());
     }
-    if matches!(spec.isolation, Isolation::Confined(_)) {
-        layers.record("seccomp", syscalls::filter());
+    if let Isolation::Confined(confinement) = &spec.isolation {
+        layers.record("seccomp", syscalls::filter(confinement.backend));
     }
     report(&Report::Ready(layers.0));
     Err(format!("cannot execute {}: {}", spec.program.display(), Command::new(&spec.program).args(&spec.args).exec()))

@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 
+use kernelwright_protocol::Backend;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch, apply_filter,
 };
 
 /// Calls that fail with `EPERM`.
 const REFUSED: &[i64] = &[
-    libc::SYS_socket,
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
@@ -81,18 +81,26 @@ const NAMESPACES: [i32; 7] = [
 ];
 
 /// Installs the filters on this process and all it starts.
-pub(super) fn filter() -> Result<(), String> {
-    for program in programs().map_err(|error| error.to_string())? {
+pub(super) fn filter(backend: Backend) -> Result<(), String> {
+    for program in programs(backend).map_err(|error| error.to_string())? {
         apply_filter(&program).map_err(|error| error.to_string())?;
     }
     Ok(())
 }
 
-fn programs() -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
+fn programs(backend: Backend) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let mut refused: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|&call| (call, vec![])).collect();
     let namespaces = NAMESPACES.iter().map(|&flag| when(0, SeccompCmpOp::MaskedEq(flag as u64), flag as u64));
     refused.insert(libc::SYS_clone, namespaces.collect::<Result<_, _>>()?);
+    match backend {
+        Backend::Cpu => drop(refused.insert(libc::SYS_socket, vec![])),
+        // The driver listens on a UNIX socket of its own and does not start without; reaching anybody else's is refused.
+        Backend::Cuda => {
+            refused.insert(libc::SYS_socket, vec![when(0, SeccompCmpOp::Ne, libc::AF_UNIX as u64)?]);
+            refused.insert(libc::SYS_connect, vec![]);
+        }
+    }
     // Limits of other processes; and memory that the supervisor could not read.
     refused.insert(libc::SYS_prlimit64, vec![when(0, SeccompCmpOp::Ne, 0)?]);
     refused.insert(libc::SYS_prctl, vec![when(0, SeccompCmpOp::Eq, libc::PR_SET_DUMPABLE as u64)?]);
@@ -135,6 +143,8 @@ mod tests {
 
     #[test]
     fn the_filters_compile_for_this_machine() {
-        assert!(programs().unwrap().iter().all(|program| !program.is_empty()));
+        for backend in [Backend::Cpu, Backend::Cuda] {
+            assert!(programs(backend).unwrap().iter().all(|program| !program.is_empty()));
+        }
     }
 }
