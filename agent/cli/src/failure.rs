@@ -39,6 +39,17 @@ impl Failure {
         json!({"type": "error", "exit_code": self.exit.code(), "what": self.what, "where": self.place, "hint": self.hint})
     }
 
+    /// A further thing to try, on a line of its own.
+    #[must_use]
+    pub fn and_then(mut self, hint: impl Into<String>) -> Self {
+        let hint = hint.into();
+        self.hint = Some(match self.hint {
+            Some(before) => format!("{before}\n{hint}"),
+            None => hint,
+        });
+        self
+    }
+
     /// What to try.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {

@@ -183,7 +183,7 @@ fn time(time: Nanoseconds) -> String {
 }
 
 /// A path as the shell wants it.
-fn shell(path: &Path) -> String {
+pub fn shell(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_alphanumeric() || "/._-+=:@%".contains(c);
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }

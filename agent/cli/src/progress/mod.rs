@@ -6,6 +6,7 @@ mod lines;
 mod region;
 mod screen;
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kernelwright_engine::{Activity, Observer, StopToken};
@@ -33,6 +34,7 @@ pub struct Progress {
     graph: Graph,
     screen: Screen,
     stop: StopToken,
+    dir: Option<PathBuf>,
 }
 
 /// Lets the interrupt handler speak on the same screen.
@@ -62,11 +64,16 @@ impl Progress {
             // The engine judges the log; what does not fit is only not shown.
             let _ = graph.apply(record);
         }
-        Self { printer, stdout, graph, screen: Screen::start(printer, live), stop }
+        Self { printer, stdout, graph, screen: Screen::start(printer, live), stop, dir: None }
     }
 
     pub fn announcer(&self) -> Announcer {
         Announcer { shared: self.screen.shared(), printer: self.printer }
+    }
+
+    /// The run's folder, once there is one.
+    pub fn dir(&self) -> Option<&Path> {
+        self.dir.as_deref()
     }
 
     /// Takes the live region off the screen.
@@ -113,6 +120,9 @@ impl Observer for Progress {
     }
 
     fn activity(&mut self, activity: &Activity) {
+        if let Activity::RunOpened { dir } = activity {
+            self.dir = Some(dir.clone());
+        }
         if let Some(line) = lines::of_activity(activity) {
             self.show(&line, "");
         }

@@ -44,7 +44,13 @@ pub fn work(
     });
     // A question to the model or a server that hangs must not keep the process.
     runtime.shutdown_background();
-    let outcome = outcome?;
+    let outcome = outcome.map_err(|failure| match progress.dir() {
+        // An invalid problem stays invalid; everything else may be mended and the run gone on with.
+        Some(dir) if failure.exit != Exit::ProblemInvalid => {
+            failure.and_then(format!("the run is kept: kernelwright resume {}", summary::shell(dir)))
+        }
+        _ => failure,
+    })?;
     match (stdout, printer.verbosity) {
         // Whoever read the records may have left, which is no failure.
         (Stdout::Records, _) => drop(printer.try_result(summary::json(&outcome))),
