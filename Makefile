@@ -44,6 +44,9 @@ test: $(ENV_READY) ## Run every test that needs no GPU
 	cargo test --locked --workspace --quiet
 	$(PYTHON) -m unittest discover --start-directory tools/harness/python/tests
 
+bench: $(ENV_READY) build ## Measure what the product itself costs: start, memory, time per step
+	cargo bench --locked --quiet -p kernelwright-tests
+
 lint: ## Check formatting and lints
 	cargo fmt --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
