@@ -55,10 +55,18 @@ pub(crate) async fn ensure(
     Ok(())
 }
 
-/// The faster of the measured baselines of these kinds.
-pub(crate) fn faster(problem: &Problem, kinds: &[BaselineKind]) -> Option<(BaselineKind, Nanoseconds)> {
+/// How many times slower than the fastest a baseline may have been and still be measured again: times taken apart from each other can be
+/// wrong by this much on a busy machine.
+const CONTENDING: f64 = 2.5;
+
+/// The measured baselines of these kinds that could be the fastest, with their times so far, the fastest first.
+pub(crate) fn contenders(problem: &Problem, kinds: &[BaselineKind]) -> Vec<(BaselineKind, Nanoseconds)> {
     let measured = problem.baselines.iter().filter(|baseline| kinds.contains(&baseline.kind));
-    measured.filter_map(|baseline| Some((baseline.kind, baseline.time_ns?))).min_by_key(|&(_, time)| time)
+    let mut contenders: Vec<_> = measured.filter_map(|baseline| Some((baseline.kind, baseline.time_ns?))).collect();
+    contenders.sort_by_key(|&(_, time)| time);
+    let limit = contenders.first().map_or(0.0, |(_, fastest)| fastest.seconds() * CONTENDING);
+    contenders.retain(|(_, time)| time.seconds() <= limit);
+    contenders
 }
 
 /// Starts the problem's worker again after a baseline has cost it its life; what was prepared before is prepared again.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use kernelwright_harness::{LaunchError, Worker};
 use kernelwright_protocol::{
-    Backend, BaselineReport, Bytes, CandidateId, Correct, Evaluation, Finding, NotMeasured, ProblemId, Sandbox, Severity, Target, Verdict,
+    BaselineReport, Bytes, CandidateId, Correct, Evaluation, Finding, NotMeasured, ProblemId, Sandbox, Severity, Target, Verdict,
 };
 use tokio::sync::OnceCell;
 use tokio_util::task::AbortOnDropHandle;
@@ -88,7 +88,7 @@ impl Evaluator {
         let base = draws::plan(std::num::NonZeroU32::MIN)[0];
         let inputs = problem.draw(BASE, base).await?.map_err(correctness::base_failed)?;
         // Outputs are about as large as inputs; a batch that is shorter than wanted does no harm.
-        let room = room(2 * wire::total_bytes(&inputs.tensors), &self.inner.settings.limits, target.backend);
+        let room = room(2 * wire::total_bytes(&inputs.tensors), &self.inner.settings.limits, &problem);
         let reload = Reload { workshop, source, name, setting, base };
         baselines::ensure(&mut problem, choice.kinds(), room, &reload, say).await?;
         let report = BaselineReport {
@@ -231,13 +231,10 @@ impl Evaluator {
     }
 }
 
-/// What one side's batches may use. A processor's memory has to do for both sides, their expected outputs and everything else.
-fn room(bytes_per_call: u64, limits: &Limits, backend: Backend) -> Room {
-    let memory = match backend {
-        Backend::Cpu => Bytes(limits.memory.0 / 4),
-        Backend::Cuda => limits.memory,
-    };
-    Room { bytes_per_call, memory }
+/// What one side's batches may use: a quarter of what has to do for both sides, their expected outputs and everything else.
+fn room(bytes_per_call: u64, limits: &Limits, problem: &Problem) -> Room {
+    let memory = problem.facts.device_memory.unwrap_or(limits.memory.0);
+    Room { bytes_per_call, memory: Bytes(memory / 4) }
 }
 
 /// One candidate on one problem, with both workers running.
@@ -275,16 +272,16 @@ impl Case<'_> {
         say: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<Correct, Stop> {
         let EvaluateRequest { problem_source: source, problem_name: name, target, options, .. } = self.request;
-        let room = room(passed.bytes_per_call, &self.limits, target.backend);
+        let room = room(passed.bytes_per_call, &self.limits, problem);
         let kinds = options.baselines.kinds();
         let reload = Reload { workshop: self.workshop, source, name, setting: problem.setting, base };
         baselines::ensure(problem, kinds, room, &reload, say).await?;
-        let Some((baseline, expected)) = baselines::faster(problem, kinds) else {
+        let contenders = baselines::contenders(problem, kinds);
+        if contenders.is_empty() {
             return Ok(untimed(passed, "no baseline could be measured"));
-        };
+        }
         let session = Session {
-            baseline,
-            expected,
+            contenders,
             backend: target.backend,
             room,
             pairs: options.pairs.map(|pairs| pairs.get() as usize),

@@ -31,6 +31,9 @@ pub(crate) struct Facts {
     pub(crate) degenerate: Option<String>,
     /// One run of the reference.
     pub(crate) reference_ns: u64,
+    /// Device memory that was free; absent on `cpu`.
+    #[serde(default)]
+    pub(crate) device_memory: Option<u64>,
 }
 
 /// The inputs of one call, to be passed on.
@@ -175,7 +178,7 @@ impl Problem {
         let fds: Vec<_> = outcome.arena.iter().map(OwnedFd::as_fd).collect();
         match self.ask("compare", fields, &fds).await {
             Ok((comparison, _)) => Ok(comparison),
-            Err(EvaluateError::Problem(refusal)) => Err(Stop::rejected("output_claim", refusal.message)),
+            Err(EvaluateError::Problem(refusal)) if refusal.kind == "unsupported" => Err(Stop::rejected("output_claim", refusal.message)),
             Err(error) => Err(error.into()),
         }
     }

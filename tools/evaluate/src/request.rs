@@ -109,6 +109,17 @@ pub enum BaselineChoice {
 }
 
 impl BaselineChoice {
+    /// The choice of exactly these kinds; none for no kind.
+    #[must_use]
+    pub fn of(kinds: &[BaselineKind]) -> Option<Self> {
+        match (kinds.contains(&BaselineKind::Eager), kinds.contains(&BaselineKind::Compile)) {
+            (true, true) => Some(Self::All),
+            (true, false) => Some(Self::EagerOnly),
+            (false, true) => Some(Self::CompileOnly),
+            (false, false) => None,
+        }
+    }
+
     pub(crate) fn kinds(self) -> &'static [BaselineKind] {
         match self {
             Self::All => &[BaselineKind::Eager, BaselineKind::Compile],

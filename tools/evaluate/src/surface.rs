@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use kernelwright_protocol::{BaselineReport, Evaluation, Target};
+use kernelwright_protocol::{BaselineKind, BaselineReport, Evaluation, Target};
 use kernelwright_server::{Progress, ServeError, ToolFailure, Transport, prepare};
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::{Json, Parameters};
@@ -51,6 +51,10 @@ struct EvaluateArgs {
     trials: Option<u32>,
     /// Whether TF32 is allowed, for the baselines as well; false without it.
     tf32: Option<bool>,
+    /// What to compare with, "eager" and "compile"; both without it. The speedup is against the faster one.
+    baselines: Option<Vec<BaselineKind>>,
+    /// How many interleaved pairs of batches to time; as many as fit into about ten seconds without it.
+    pairs: Option<u32>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -64,6 +68,8 @@ struct BaselineArgs {
     target: Option<Target>,
     /// Whether TF32 is allowed; false without it.
     tf32: Option<bool>,
+    /// Which ones to measure, "eager" and "compile"; both without it.
+    baselines: Option<Vec<BaselineKind>>,
 }
 
 #[tool_router]
@@ -106,7 +112,8 @@ impl Server {
         let (source, name) = text(args.problem, args.problem_file, "problem").await?;
         let target = args.target.unwrap_or(Target::CPU);
         let tf32 = args.tf32.unwrap_or(false);
-        unless_cancelled(&progress, self.evaluator.measure_baseline(&source, &name, target, BaselineChoice::All, tf32, &say)).await
+        let choice = choose(args.baselines)?;
+        unless_cancelled(&progress, self.evaluator.measure_baseline(&source, &name, target, choice, tf32, &say)).await
     }
 }
 
@@ -129,11 +136,19 @@ impl EvaluateArgs {
                 ToolFailure::new("invalid_arguments", format!("{trials} trials were asked for"), "ask for 1 to 20 trials")
             })?;
         }
+        options.baselines = choose(self.baselines)?;
+        options.pairs = self.pairs.and_then(NonZeroU32::new);
         let (problem_source, problem_name) = text(self.problem, self.problem_file, "problem").await?;
         let (candidate_source, _) = text(self.candidate, self.candidate_file, "candidate").await?;
         let target = self.target.unwrap_or(Target::CPU);
         Ok(EvaluateRequest { problem_source, problem_name, candidate_source, target, options })
     }
+}
+
+fn choose(kinds: Option<Vec<BaselineKind>>) -> Result<BaselineChoice, ToolFailure> {
+    BaselineChoice::of(kinds.as_deref().unwrap_or(BaselineChoice::All.kinds())).ok_or_else(|| {
+        ToolFailure::new("invalid_arguments", "no baseline was named", "name eager, compile or both, or leave `baselines` out")
+    })
 }
 
 /// The text of an argument that is given as source or as a file, and what to call it.

@@ -1,4 +1,4 @@
-//! How fast a correct candidate is, in pairs of batches interleaved with the faster baseline, on the supervisor's clock.
+//! How fast a correct candidate is, in batches taken in turns with the baselines, on the supervisor's clock.
 
 use std::time::{Duration, Instant};
 
@@ -31,9 +31,8 @@ const LOCATE_SLACK: Duration = Duration::from_millis(1);
 
 /// What is needed beside the two workers.
 pub(crate) struct Session {
-    pub(crate) baseline: BaselineKind,
-    /// What is known of the baseline's time of one call, for the length of its batches.
-    pub(crate) expected: Nanoseconds,
+    /// The baselines that could be the fastest, with what is known of their time of one call; at least one.
+    pub(crate) contenders: Vec<(BaselineKind, Nanoseconds)>,
     pub(crate) backend: Backend,
     pub(crate) room: Room,
     pub(crate) pairs: Option<usize>,
@@ -53,13 +52,14 @@ pub(crate) struct Measured {
 /// Seconds of one call, batch by batch.
 #[derive(Default)]
 struct Samples {
-    baseline: Vec<f64>,
+    /// In the order of the session's contenders.
+    baselines: Vec<Vec<f64>>,
     candidate: Vec<f64>,
     /// What the candidate's clock says beyond the supervisor's, as shares of the batches.
     clocks: Vec<f64>,
 }
 
-/// Times the candidate against the session's baseline.
+/// Times the candidate against the session's baselines.
 pub(crate) async fn measure(
     problem: &mut Problem,
     candidate: &mut Candidate,
@@ -68,12 +68,11 @@ pub(crate) async fn measure(
 ) -> Result<Measured, Stop> {
     let mut calls = Calls::new();
     let wanted = wanted(session.backend);
-    let ours = overhead_of_baseline(problem, session.baseline).await?;
+    let ours = overhead_of_baseline(problem, session.contenders[0].0).await?;
     let theirs = overhead_of_candidate(candidate).await?;
     let candidate_calls = calibrate(candidate, &mut calls, session.room, wanted, theirs).await?;
-    let baseline_calls = session.room.calls(wanted, session.expected.seconds());
     let mut checks = Checks::within(problem.facts.reference_ns);
-    let mut samples = Samples::default();
+    let mut samples = Samples { baselines: vec![vec![]; session.contenders.len()], ..Samples::default() };
     let started = Instant::now();
     let most = session.pairs.unwrap_or(*PAIRS.end());
     while samples.candidate.len() < most {
@@ -85,14 +84,14 @@ pub(crate) async fn measure(
         say(&format!("timing pair {} of {most}", pair + 1));
         // A B, B A, A B, ...: what drifts hits both sides alike.
         if pair % 2 == 0 {
-            samples.baseline.push(time_baseline(problem, session.baseline, calls.fresh(baseline_calls), ours).await?);
+            time_baselines(problem, &session, &mut calls, ours, &mut samples).await?;
         }
         let batch = calls.fresh(candidate_calls);
         let (per_call, clock) = time_candidate(problem, candidate, &batch, theirs, pair, &mut checks, &session.trials).await?;
         samples.candidate.push(per_call);
         samples.clocks.push(clock);
         if pair % 2 == 1 {
-            samples.baseline.push(time_baseline(problem, session.baseline, calls.fresh(baseline_calls), ours).await?);
+            time_baselines(problem, &session, &mut calls, ours, &mut samples).await?;
         }
     }
     agree(&samples.clocks)?;
@@ -101,14 +100,13 @@ pub(crate) async fn measure(
 }
 
 fn summarize(samples: &Samples, session: &Session, problem: &Problem, calls_per_batch: usize) -> Timing {
-    let ratios: Vec<f64> = samples.baseline.iter().zip(&samples.candidate).map(|(baseline, candidate)| baseline / candidate).collect();
+    let (baseline, times) = fastest(&session.contenders, &samples.baselines);
+    let ratios: Vec<f64> = times.iter().zip(&samples.candidate).map(|(baseline, candidate)| baseline / candidate).collect();
     let (speedup_low, speedup_high) = median_interval(&ratios);
-    let live = |baseline: &Baseline| {
-        if baseline.kind != session.baseline {
-            return baseline.clone();
-        }
-        let time_ns = Some(Nanoseconds::from_seconds(median(&samples.baseline)));
-        Baseline { time_ns, spread: Some(spread(&samples.baseline)), ..baseline.clone() }
+    let live = |known: &Baseline| {
+        let Some(at) = session.contenders.iter().position(|(kind, _)| *kind == known.kind) else { return known.clone() };
+        let times = &samples.baselines[at];
+        Baseline { time_ns: Some(Nanoseconds::from_seconds(median(times))), spread: Some(spread(times)), ..known.clone() }
     };
     Timing {
         speedup: median(&ratios),
@@ -116,13 +114,19 @@ fn summarize(samples: &Samples, session: &Session, problem: &Problem, calls_per_
         speedup_high,
         candidate_ns: Nanoseconds::from_seconds(median(&samples.candidate)),
         candidate_spread: spread(&samples.candidate),
-        baseline: session.baseline,
+        baseline,
         baselines: problem.baselines.iter().map(live).collect(),
         pairs: ratios.len() as u32,
         calls_per_batch: calls_per_batch as u32,
         build_ns: session.build.into(),
         first_call_ns: session.first_call.into(),
     }
+}
+
+/// The baseline with the smallest median in this session, and its times: what a candidate is measured against.
+fn fastest<'a>(contenders: &[(BaselineKind, Nanoseconds)], times: &'a [Vec<f64>]) -> (BaselineKind, &'a [f64]) {
+    let measured = contenders.iter().zip(times).map(|(&(kind, _), times)| (kind, times.as_slice()));
+    measured.min_by(|(_, a), (_, b)| median(a).total_cmp(&median(b))).unwrap_or((BaselineKind::Eager, &[]))
 }
 
 /// Which timed calls are verified.
@@ -188,11 +192,22 @@ async fn time_candidate(
     Ok((batch / calls.len() as f64, disagreement(wall.saturating_sub(overhead), inner)))
 }
 
-async fn time_baseline(problem: &mut Problem, kind: BaselineKind, calls: Vec<Placed>, overhead: Duration) -> Result<f64, Stop> {
-    problem.place(&calls).await?;
-    let wall = problem.time(kind, &calls).await?;
-    problem.release(&calls).await?;
-    Ok(wall.saturating_sub(overhead).as_secs_f64().max(1e-9) / calls.len() as f64)
+/// One batch of each contender.
+async fn time_baselines(
+    problem: &mut Problem,
+    session: &Session,
+    calls: &mut Calls,
+    overhead: Duration,
+    samples: &mut Samples,
+) -> Result<(), Stop> {
+    for (&(kind, expected), times) in session.contenders.iter().zip(&mut samples.baselines) {
+        let batch = calls.fresh(session.room.calls(wanted(session.backend), expected.seconds()));
+        problem.place(&batch).await?;
+        let wall = problem.time(kind, &batch).await?;
+        problem.release(&batch).await?;
+        times.push(wall.saturating_sub(overhead).as_secs_f64().max(1e-9) / batch.len() as f64);
+    }
+    Ok(())
 }
 
 /// How far the candidate's clock is from the supervisor's, in units of what is tolerated.
@@ -267,6 +282,13 @@ mod tests {
         assert!(agree(&[0.1, 9.0, 0.2]).is_ok(), "one disturbed batch decides nothing");
         let Err(Stop::Decided(verdict)) = agree(&[3.0, 9.0, 0.2]) else { panic!("no verdict") };
         assert_eq!(verdict.status(), "rejected");
+    }
+
+    #[test]
+    fn the_baseline_is_the_one_that_was_faster_in_this_session() {
+        let contenders = [(BaselineKind::Eager, Nanoseconds(10)), (BaselineKind::Compile, Nanoseconds(12))];
+        let times = [vec![3.0, 3.1, 9.0], vec![1.0, 1.2, 1.1]];
+        assert_eq!(fastest(&contenders, &times), (BaselineKind::Compile, times[1].as_slice()));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use kernelwright_evaluate::{BaselineChoice, EvaluateRequest, Evaluator, Options};
-use kernelwright_protocol::{BaselineKind, Evaluation, Fault, Verdict};
+use kernelwright_protocol::{Evaluation, Fault, Verdict};
 
 use super::{Context, executable, read_source, runtime, serve};
 use crate::args::Evaluate;
@@ -16,11 +16,7 @@ use crate::progress::verdict;
 pub fn run(context: &Context, args: &Evaluate) -> Result<Exit, Failure> {
     let settings = context.settings(&args.flags())?;
     let evaluate = &settings.evaluate;
-    let baselines = match evaluate.baselines.as_slice() {
-        [BaselineKind::Eager] => BaselineChoice::EagerOnly,
-        [BaselineKind::Compile] => BaselineChoice::CompileOnly,
-        _ => BaselineChoice::All,
-    };
+    let baselines = BaselineChoice::of(&evaluate.baselines).unwrap_or(BaselineChoice::All);
     let request = EvaluateRequest {
         problem_source: read_source(&args.problem, "problem")?,
         problem_name: args.problem.file_name().unwrap_or_default().to_string_lossy().into_owned(),

@@ -79,6 +79,10 @@ class Device:
         if self.is_cuda:
             self._cuda_synchronize(self.torch)
 
+    def free_memory(self) -> int | None:
+        """Bytes of device memory that nobody uses; `None` on the CPU, whose memory everything shares."""
+        return torch.cuda.mem_get_info(self.torch)[0] if self.is_cuda else None
+
     def poison(self, like: list[Tensor]) -> None:
         """Fills freed memory with a pattern, so that an output element nobody writes is seen. `unpoison` ends it on the CPU.
 

@@ -62,6 +62,7 @@ class Trusted:
                 "has_state": bool(state),
                 "degenerate": reason,
                 "reference_ns": reference_ns,
+                "device_memory": device.free_memory(),
             },
             [fd],
         )
