@@ -7,10 +7,16 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::progress::Announcer;
 
+/// "File size limit exceeded", by its number on Linux.
+const SIGXFSZ: std::ffi::c_int = 25;
+
 /// Watches for signals as long as the runtime lives.
 pub fn watch(stop: StopToken, announcer: Announcer) -> Result<(), Failure> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    // A file that outgrows `ulimit -f` is to be an error where it is written, which is reported like a full disk, and not the end of the
+    // process. Once watched, the signal does nothing else.
+    drop(signal(SignalKind::from_raw(SIGXFSZ))?);
     tokio::spawn(async move {
         let mut level = 0;
         loop {

@@ -212,7 +212,7 @@ impl ModelError {
                 format!("the server asks to be left alone for {} s; resume the run after that, nothing is lost", delay.as_secs())
             }
             Self::Outage { last: Fault::Connect { .. }, .. } => {
-                "check the address, the network and the proxy settings, then resume the run; nothing is lost".to_owned()
+                "check the address, the network and the proxy settings; nothing is lost, a run that had begun can be resumed".to_owned()
             }
             Self::Outage { .. } => "resume the run when the server is well again; nothing is lost".to_owned(),
             Self::Suspended { .. } => "put the answers there, then resume the run".to_owned(),

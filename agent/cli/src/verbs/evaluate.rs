@@ -1,8 +1,9 @@
 //! `kernelwright evaluate`: one verdict, without a model and without a run.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
-use kernelwright_evaluate::{BaselineChoice, EvaluateRequest, Evaluator, Options};
+use kernelwright_evaluate::{BaselineChoice, EvaluateError, EvaluateRequest, Evaluator, Options};
 use kernelwright_protocol::{Evaluation, Fault, Verdict};
 
 use super::{Context, executable, read_source, runtime, serve};
@@ -41,7 +42,7 @@ pub fn run(context: &Context, args: &Evaluate) -> Result<Exit, Failure> {
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
         tokio::select! {
-            evaluation = evaluator.evaluate(&request, &say) => evaluation.map(Some).map_err(Failure::from),
+            evaluation = evaluator.evaluate(&request, &say) => evaluation.map(Some).map_err(|error| failed(&args.problem, error)),
             signalled = interrupt::signalled() => signalled.map(|()| None),
         }
     });
@@ -54,6 +55,21 @@ pub fn run(context: &Context, args: &Evaluate) -> Result<Exit, Failure> {
         printer.result(text(&evaluation, printer))?;
     }
     Ok(if matches!(evaluation.verdict, Verdict::Correct(_)) { Exit::Success } else { Exit::NotCorrect })
+}
+
+/// What is wrong with the problem is said with the problem's own path: inside the worker the file has another name.
+fn failed(problem: &Path, error: EvaluateError) -> Failure {
+    let path = problem.display();
+    let place = match (error.code(), error.details()) {
+        ("problem_invalid", Some(details)) => Some(format!("{path}\n{details}")),
+        ("problem_invalid", None) => Some(path.to_string()),
+        _ => None,
+    };
+    let failure = Failure::from(error);
+    match place {
+        Some(place) => failure.at(place),
+        None => failure,
+    }
 }
 
 /// The verdict and what belongs to it.
