@@ -4,10 +4,10 @@
 //! parent can ever be inherited by accident.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Names that pass to every worker: where compilers and libraries are, which devices are visible, the language of messages.
-const PASSED: [&str; 15] = [
+const PASSED: [&str; 16] = [
     "PATH",
     "LANG",
     "LANGUAGE",
@@ -23,6 +23,7 @@ const PASSED: [&str; 15] = [
     "TORCH_CUDA_ARCH_LIST",
     "CC",
     "CXX",
+    "CUDAHOSTCXX",
 ];
 
 /// The allow-listed part of this process's environment, with a usable `PATH` in any case.
@@ -51,12 +52,21 @@ pub(crate) fn toolkit_folders() -> Vec<PathBuf> {
             matches!(name.to_str(), Some("PATH" | "CPATH" | "LD_LIBRARY_PATH" | "LIBRARY_PATH" | "CUDA_HOME" | "CUDA_PATH"))
         })
         .flat_map(|(_, value)| std::env::split_paths(&value).collect::<Vec<_>>())
+        .flat_map(|folder| installation(&folder).into_iter().chain([folder]))
         .filter(|folder| folder.is_absolute() && !is_too_wide(folder))
         .collect()
 }
 
+/// The installation that a folder of programs belongs to: a compiler in `/opt/gcc/bin` needs what lies in `/opt/gcc/lib`. A user's own
+/// collection of programs (`~/.local`, `~/.cargo`) is none: secrets lie beside it.
+fn installation(programs: &Path) -> Option<PathBuf> {
+    let prefix = programs.parent().filter(|_| programs.ends_with("bin"))?;
+    let installed = ["lib", "lib64", "libexec"].iter().any(|name| prefix.join(name).is_dir());
+    (installed && !prefix.ends_with(".local")).then(|| prefix.to_path_buf())
+}
+
 /// A folder whose reading would give away more than tools: the root, or somebody's home.
-fn is_too_wide(folder: &std::path::Path) -> bool {
+fn is_too_wide(folder: &Path) -> bool {
     folder.components().count() <= 2 && !folder.starts_with("/usr") && !folder.starts_with("/bin") && !folder.starts_with("/sbin")
         || std::env::home_dir().is_some_and(|home| home.starts_with(folder))
 }
@@ -88,4 +98,22 @@ pub(crate) fn cache_folder() -> PathBuf {
         .or_else(|| std::env::home_dir().map(|home| home.join(".cache")))
         .unwrap_or_else(std::env::temp_dir)
         .join("kernelwright")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compiler_brings_its_installation_and_a_home_does_not() {
+        let root = tempfile::tempdir().unwrap();
+        for folder in ["gcc/bin", "gcc/lib", ".local/bin", ".local/lib", ".cargo/bin"] {
+            std::fs::create_dir_all(root.path().join(folder)).unwrap();
+        }
+        assert_eq!(installation(&root.path().join("gcc/bin")), Some(root.path().join("gcc")));
+        for folder in ["gcc/lib", ".local/bin", ".cargo/bin"] {
+            assert_eq!(installation(&root.path().join(folder)), None, "{folder}");
+        }
+        assert!(is_too_wide(Path::new("/")) && is_too_wide(Path::new("/opt")) && !is_too_wide(Path::new("/opt/gcc")));
+    }
 }

@@ -74,7 +74,7 @@ fn build(confinement: &Confinement) -> Result<(RulesetStatus, LandlockStatus), R
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(restricted(confinement.backend))?
+        .handle_access(AccessFs::from_all(KNOWN))?
         .handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)?
         .scope(Scope::Signal | Scope::AbstractUnixSocket)?
         .create()?
@@ -83,18 +83,10 @@ fn build(confinement: &Confinement) -> Result<(RulesetStatus, LandlockStatus), R
         .add_rules(path_beneath_rules(DEVICES, device))?
         .add_rules(path_beneath_rules(accelerator_devices(confinement.backend), device | AccessFs::ReadDir))?
         .add_rules(path_beneath_rules(shared_memory(confinement.backend), shared_memory_rights()))?
+        .add_rules(path_beneath_rules(own_process(confinement.backend), AccessFs::from_file(KNOWN)))?
         .add_rules(path_beneath_rules([&confinement.scratch], AccessFs::from_all(KNOWN)))?
         .restrict_self()?;
     Ok((status.ruleset, status.landlock))
-}
-
-/// The rights that have to be granted. NVIDIA's driver is refused its own controls where those of devices are among them, although its
-/// nodes are granted; devices that cannot be opened cannot be controlled either.
-fn restricted(backend: Backend) -> BitFlags<AccessFs> {
-    match backend {
-        Backend::Cpu => AccessFs::from_all(KNOWN),
-        Backend::Cuda => AccessFs::from_all(KNOWN) & !BitFlags::from(AccessFs::IoctlDev),
-    }
 }
 
 /// The device nodes that a backend's driver opens.
@@ -113,6 +105,14 @@ fn shared_memory(backend: Backend) -> Option<&'static str> {
     match backend {
         Backend::Cpu => None,
         Backend::Cuda => Some("/dev/shm"),
+    }
+}
+
+/// NVIDIA's driver names its threads by writing to files of this process, and does not start where it cannot.
+fn own_process(backend: Backend) -> Option<&'static str> {
+    match backend {
+        Backend::Cpu => None,
+        Backend::Cuda => Some("/proc/self"),
     }
 }
 
