@@ -16,7 +16,10 @@ const RECORDING: &str = "recordings/rotary_embedding/events.jsonl";
 /// `optimize` on the test's problem as the recording was made, with only the eager baseline so that it is quick.
 fn optimize(home: &Path, model: &str) -> Command {
     let mut command = kernelwright(home);
-    command.arg("optimize").arg(fixture(PROBLEM)).args(["--target", "cpu", "--drafts", "1", "--steps", "2", "--stall", "2", "--model", model]);
+    command
+        .arg("optimize")
+        .arg(fixture(PROBLEM))
+        .args(["--target", "cpu", "--drafts", "1", "--steps", "2", "--stall", "2", "--model", model]);
     command.env("KERNELWRIGHT_EVALUATE_BASELINES", "eager");
     command
 }
@@ -27,7 +30,8 @@ fn replay() -> String {
 
 /// What a run decided, without the times that differ from run to run: its nodes, and every verdict's candidate and status.
 fn decisions(records: &[Value]) -> (Vec<Value>, Vec<(Value, Value)>) {
-    let pick = |record: &Value| serde_json::json!([record["node"], record["parent"], record["step"], record["candidate"], record["status"]]);
+    let pick =
+        |record: &Value| serde_json::json!([record["node"], record["parent"], record["step"], record["candidate"], record["status"]]);
     let nodes = of_type(records, "node_added").into_iter().map(pick).collect();
     let verdict = |record: &Value| (record["candidate"].clone(), record["evaluation"]["status"].clone());
     (nodes, of_type(records, "candidate_evaluated").into_iter().map(verdict).collect())
@@ -120,7 +124,8 @@ async fn run_against(wire: Wire) {
     let said = tokio::task::spawn_blocking(move || said(&mut command)).await.unwrap();
     succeeded(&said);
     let run = only_run(home.path());
-    let expected: Vec<Value> = std::fs::read_to_string(fixture(RECORDING)).unwrap().lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let expected: Vec<Value> =
+        std::fs::read_to_string(fixture(RECORDING)).unwrap().lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     let candidates = |records: &[Value]| of_type(records, "node_added").iter().map(|r| r["candidate"].clone()).collect::<Vec<_>>();
     assert_eq!(candidates(&records(&run)), candidates(&expected));
     assert!(!endpoint.requests().is_empty());

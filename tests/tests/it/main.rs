@@ -1,5 +1,8 @@
 //! End-to-end tests over the real executable, real torch and real MCP.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod agent;
+mod bad_input;
 mod evaluate;
 mod profile;
+mod support;

@@ -65,13 +65,12 @@ struct Recorded {
 
 async fn answer(State(state): State<Arc<Recorded>>, body: String) -> Response {
     let request: Value = serde_json::from_str(&body).unwrap();
-    let answer = match probe_tool(&request) {
-        Some(name) => json!({"calls": [{"id": "probe", "name": name, "arguments": {}}], "usage": {"input": 20, "output": 5}}),
-        None => {
-            let mut requests = state.requests.lock().unwrap();
-            requests.push(request);
-            state.answers.get(requests.len() - 1).cloned().unwrap_or_else(|| json!({"text": "The recording ends here."}))
-        }
+    let answer = if let Some(name) = probe_tool(&request) {
+        json!({"calls": [{"id": "probe", "name": name, "arguments": {}}], "usage": {"input": 20, "output": 5}})
+    } else {
+        let mut requests = state.requests.lock().unwrap();
+        requests.push(request);
+        state.answers.get(requests.len() - 1).cloned().unwrap_or_else(|| json!({"text": "The recording ends here."}))
     };
     let events = match state.wire {
         Wire::OpenAi => openai_stream(&answer),
@@ -117,14 +116,12 @@ fn openai_stream(answer: &Value) -> String {
     let finish = if calls(answer).is_empty() { "stop" } else { "tool_calls" };
     let usage = json!({"prompt_tokens": answer["usage"]["input"], "completion_tokens": answer["usage"]["output"]});
     let chunk = |choices: Value, usage: Value| json!({"id": "recorded", "object": "chat.completion.chunk", "model": "recorded", "choices": choices, "usage": usage});
-    let mut chunks: Vec<Value> = deltas
-        .into_iter()
-        .map(|delta| chunk(json!([{"index": 0, "delta": delta, "finish_reason": null}]), Value::Null))
-        .collect();
+    let mut chunks: Vec<Value> =
+        deltas.into_iter().map(|delta| chunk(json!([{"index": 0, "delta": delta, "finish_reason": null}]), Value::Null)).collect();
     chunks.push(chunk(json!([{"index": 0, "delta": {}, "finish_reason": finish}]), Value::Null));
     chunks.push(chunk(json!([]), usage));
-    let lines: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
-    lines + "data: [DONE]\n\n"
+    let lines: Vec<String> = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+    lines.concat() + "data: [DONE]\n\n"
 }
 
 fn anthropic_stream(answer: &Value) -> String {
@@ -148,5 +145,6 @@ fn anthropic_stream(answer: &Value) -> String {
     let reason = if calls(answer).is_empty() { "end_turn" } else { "tool_use" };
     events.push(json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": answer["usage"]["output"]}}));
     events.push(json!({"type": "message_stop"}));
-    events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).collect()
+    let lines: Vec<String> = events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).collect();
+    lines.concat()
 }
