@@ -83,14 +83,14 @@ pub(crate) async fn measure(
         }
         say(&format!("timing pair {} of {most}", pair + 1));
         // A B, B A, A B, ...: what drifts hits both sides alike.
-        if pair % 2 == 0 {
+        if pair.is_multiple_of(2) {
             time_baselines(problem, &session, &mut calls, ours, &mut samples).await?;
         }
         let batch = calls.fresh(candidate_calls);
         let (per_call, clock) = time_candidate(problem, candidate, &batch, theirs, pair, &mut checks, &session.trials).await?;
         samples.candidate.push(per_call);
         samples.clocks.push(clock);
-        if pair % 2 == 1 {
+        if !pair.is_multiple_of(2) {
             time_baselines(problem, &session, &mut calls, ours, &mut samples).await?;
         }
     }
