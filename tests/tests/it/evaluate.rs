@@ -92,7 +92,6 @@ impl Desk {
         for (name, candidate, options, expected) in cases {
             let evaluation = self.evaluate(PROBLEM, candidate, options.clone()).await.unwrap();
             let read = reading(&evaluation);
-            println!("{name}: {read}");
             if !read.starts_with(expected) {
                 wrong.push(format!("{name}: expected `{expected}`, got `{read}`"));
             }

@@ -112,7 +112,7 @@ impl Server {
         let (source, name) = text(args.problem, args.problem_file, "problem").await?;
         let target = args.target.unwrap_or(Target::CPU);
         let tf32 = args.tf32.unwrap_or(false);
-        let choice = choose(args.baselines)?;
+        let choice = choose(args.baselines.as_deref())?;
         unless_cancelled(&progress, self.evaluator.measure_baseline(&source, &name, target, choice, tf32, &say)).await
     }
 }
@@ -136,7 +136,7 @@ impl EvaluateArgs {
                 ToolFailure::new("invalid_arguments", format!("{trials} trials were asked for"), "ask for 1 to 20 trials")
             })?;
         }
-        options.baselines = choose(self.baselines)?;
+        options.baselines = choose(self.baselines.as_deref())?;
         options.pairs = self.pairs.and_then(NonZeroU32::new);
         let (problem_source, problem_name) = text(self.problem, self.problem_file, "problem").await?;
         let (candidate_source, _) = text(self.candidate, self.candidate_file, "candidate").await?;
@@ -145,8 +145,8 @@ impl EvaluateArgs {
     }
 }
 
-fn choose(kinds: Option<Vec<BaselineKind>>) -> Result<BaselineChoice, ToolFailure> {
-    BaselineChoice::of(kinds.as_deref().unwrap_or(BaselineChoice::All.kinds())).ok_or_else(|| {
+fn choose(kinds: Option<&[BaselineKind]>) -> Result<BaselineChoice, ToolFailure> {
+    BaselineChoice::of(kinds.unwrap_or(BaselineChoice::All.kinds())).ok_or_else(|| {
         ToolFailure::new("invalid_arguments", "no baseline was named", "name eager, compile or both, or leave `baselines` out")
     })
 }

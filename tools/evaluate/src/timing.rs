@@ -21,8 +21,9 @@ const BUDGET: Duration = Duration::from_secs(10);
 /// What verifying timed calls may cost, counted in reference runs.
 const VERIFY_BUDGET: Duration = Duration::from_secs(8);
 
-/// How far the two sides' clocks may differ, as a share of a batch, and in any case. The median over all batches is judged: single
-/// batches are disturbed by whatever else the machine does.
+/// How far the two sides' clocks may differ, as a share of a batch, and in any case. The batch in which they differ least is judged: a
+/// busy machine delays messages in most batches, a candidate that works outside its calls or has patched its clock differs in all. A
+/// batch's time is the supervisor's in any case.
 const CLOCKS_SHARE: f64 = 0.05;
 const CLOCKS_SLACK: Duration = Duration::from_micros(500);
 
@@ -217,10 +218,10 @@ fn disagreement(wall: Duration, inner: Duration) -> f64 {
 }
 
 fn agree(clocks: &[f64]) -> Result<(), Stop> {
-    let typical = median(clocks);
-    if typical > 1.0 {
+    let least = clocks.iter().copied().min_by(f64::total_cmp).unwrap_or(0.0);
+    if least > 1.0 {
         let explanation = format!(
-            "the candidate's process reports times that differ from the supervisor's clock by {typical:.1} times what is tolerated: \
+            "in every batch the candidate's process reports a time at least {least:.1} times further from the supervisor's than is tolerated: \
              work outside the timed calls, or a patched clock"
         );
         return Err(Stop::rejected("clock_disagreement", explanation));
@@ -279,8 +280,8 @@ mod tests {
         let ms = Duration::from_millis;
         assert!(disagreement(ms(20), ms(20)) < 1.0 && disagreement(ms(20), ms(19)) < 1.0);
         assert!(disagreement(ms(20), ms(10)) > 1.0 && disagreement(ms(20), ms(30)) > 1.0);
-        assert!(agree(&[0.1, 9.0, 0.2]).is_ok(), "one disturbed batch decides nothing");
-        let Err(Stop::Decided(verdict)) = agree(&[3.0, 9.0, 0.2]) else { panic!("no verdict") };
+        assert!(agree(&[1.5, 9.0, 0.2]).is_ok(), "disturbed batches decide nothing");
+        let Err(Stop::Decided(verdict)) = agree(&[3.0, 9.0, 1.2]) else { panic!("no verdict") };
         assert_eq!(verdict.status(), "rejected");
     }
 
