@@ -28,6 +28,9 @@ pub fn python() -> PathBuf {
 }
 
 /// The repository's top folder.
+///
+/// # Panics
+/// Never: the crate lies inside the repository.
 #[must_use]
 pub fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies inside the repository").to_path_buf()

@@ -77,7 +77,7 @@ fn how_sure(text: &mut String, best: &Best) {
     if trials.timed_calls_verified > 0 {
         let _ = write!(text, " and in {}", count(trials.timed_calls_verified as usize, "timed call"));
     }
-    let _ = writeln!(text, "; largest error {:.3} of what is allowed", correct.error_over_tolerance);
+    let _ = writeln!(text, "; largest error {} of what is allowed", correct.largest_error());
     match (&correct.timing, &correct.not_measured) {
         (Some(t), _) => timing(text, t),
         (None, Some(why)) => {

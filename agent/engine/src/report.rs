@@ -79,7 +79,7 @@ fn gain(evaluation: &Evaluation) -> String {
 
 fn how_sure(text: &mut String, evaluation: &Evaluation) {
     let Verdict::Correct(correct) = &evaluation.verdict else { return };
-    let Correct { trials, error_over_tolerance, timing, .. } = correct.as_ref();
+    let Correct { trials, timing, .. } = correct.as_ref();
     let _ = writeln!(text, "## How sure\n");
     let _ = writeln!(text, "- Correct in {}: {}.", count(trials.ran.len(), "trial"), trials.ran.join("; "));
     if trials.timed_calls_verified > 0 {
@@ -88,7 +88,7 @@ fn how_sure(text: &mut String, evaluation: &Evaluation) {
     if !trials.skipped.is_empty() {
         let _ = writeln!(text, "- Not tried: {}.", trials.skipped.join("; "));
     }
-    let _ = writeln!(text, "- The largest error is {error_over_tolerance:.3} of the allowed one.");
+    let _ = writeln!(text, "- The largest error is {} of the allowed one.", correct.largest_error());
     if let Some(Timing { speedup_low, speedup_high, pairs, calls_per_batch, candidate_spread, .. }) = timing {
         let _ = writeln!(
             text,

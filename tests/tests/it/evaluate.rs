@@ -22,10 +22,10 @@ def get_init_inputs():
 
 /// A candidate with this `forward` and these lines before it.
 fn module(prelude: &str, forward: &str) -> String {
-    let body: String = forward.lines().map(|line| format!("        {line}\n")).collect();
+    let body = forward.lines().map(|line| format!("        {line}")).collect::<Vec<_>>().join("\n");
     format!(
         "import torch\n{prelude}\nclass ModelNew(torch.nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        \
-         self.weight = torch.nn.Parameter(torch.randn(n))\n    def forward(self, x, y):\n{body}"
+         self.weight = torch.nn.Parameter(torch.randn(n))\n    def forward(self, x, y):\n{body}\n"
     )
 }
 

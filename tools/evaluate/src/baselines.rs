@@ -1,6 +1,6 @@
 //! What a candidate has to beat: the problem's own module, eager and compiled, prepared once per problem.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kernelwright_protocol::{Backend, Baseline, BaselineKind, Nanoseconds};
 
@@ -12,8 +12,11 @@ use crate::request::compile_limit;
 use crate::statistics::{median, spread};
 use crate::workshop::Workshop;
 
-/// Batches of a first measurement.
+/// Batches of a first measurement, at most and where it goes on for longer than [`BUDGET`]. It only tells which baselines contend: each
+/// candidate is measured beside them anew.
 const BATCHES: usize = 5;
+const FEWEST: usize = 2;
+const BUDGET: Duration = Duration::from_secs(4);
 
 /// Batches before those, which find out how many calls a batch should have.
 const WARMUP: usize = 3;
@@ -89,18 +92,22 @@ async fn measure(
     room: Room,
     backend: Backend,
 ) -> Result<Baseline, EvaluateError> {
+    let started = Instant::now();
     let mut calls = Calls::new();
     let mut count = 1;
+    let mut warming = WARMUP;
     let mut times = Vec::new();
-    // The first batches find the length of the others; their first call warms up.
-    for batch in 0..BATCHES + WARMUP {
+    while times.len() < BATCHES && (times.len() < FEWEST || started.elapsed() < BUDGET) {
         let placed = calls.fresh(count);
         problem.place(&placed).await?;
-        let per_call = problem.time(kind, &placed).await?.as_secs_f64() / count as f64;
-        if batch < WARMUP {
-            count = room.calls(wanted(backend), per_call).clamp(count, count * 16);
-        } else {
+        let wall = problem.time(kind, &placed).await?;
+        let per_call = wall.as_secs_f64() / count as f64;
+        if warming == 0 {
             times.push(per_call);
+        } else {
+            // The first call was made before: a batch that is long enough by then needs no more warming.
+            warming = if wall >= wanted(backend) { 0 } else { warming - 1 };
+            count = room.calls(wanted(backend), per_call).clamp(count, count * 16);
         }
         problem.release(&placed).await?;
     }

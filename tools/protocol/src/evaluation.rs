@@ -144,6 +144,19 @@ pub struct Correct {
     pub not_measured: Option<NotMeasured>,
 }
 
+impl Correct {
+    /// The largest error as a share of the allowed one, for people: `0.31 %`.
+    #[must_use]
+    pub fn largest_error(&self) -> String {
+        match self.error_over_tolerance * 100.0 {
+            0.0 => "0 %".to_owned(),
+            p if p < 0.01 => "under 0.01 %".to_owned(),
+            p if p < 1.0 => format!("{p:.2} %"),
+            p => format!("{p:.1} %"),
+        }
+    }
+}
+
 /// Why a figure is missing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotMeasured {
@@ -300,8 +313,9 @@ mod tests {
             first_call_ns: Nanoseconds(2),
         };
         let correct = Correct { trials: Trials::default(), error_over_tolerance: 0.1, timing: Some(timing), not_measured: None };
+        let correct_error = correct.largest_error();
         let value = serde_json::to_value(evaluation(Verdict::Correct(Box::new(correct)))).unwrap();
-        assert_eq!((&value["status"], &value["speedup"]), (&"correct".into(), &2.0.into()));
+        assert_eq!((&value["status"], &value["speedup"], correct_error), (&"correct".into(), &2.0.into(), "10.0 %".to_owned()));
         let read: Evaluation = serde_json::from_value(value).unwrap();
         assert_eq!(read.fitness(), Some(2.0));
     }

@@ -17,6 +17,6 @@ pub use evaluation::{
 };
 pub use hash::{CandidateId, ContentHash, ProblemId};
 pub use knowledge::{Entry, EntryKind, PackSummary, Passage, Passages};
-pub use profile::{KernelTime, Profile, TargetFact, TargetDescription};
+pub use profile::{KernelTime, Profile, TargetDescription, TargetFact};
 pub use target::{Backend, Target, TargetParseError};
 pub use units::{Bytes, Dollars, Nanoseconds, Tokens};

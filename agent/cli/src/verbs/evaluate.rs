@@ -98,7 +98,7 @@ fn text(evaluation: &Evaluation, printer: Printer) -> String {
             for skipped in &correct.trials.skipped {
                 let _ = write!(text, "\n  {:<14} {skipped}", "not tried");
             }
-            let _ = write!(text, "\n  {:<14} {:.3} of what is allowed", "largest error", correct.error_over_tolerance);
+            let _ = write!(text, "\n  {:<14} {} of what is allowed", "largest error", correct.largest_error());
         }
         Verdict::Incorrect { mismatches, .. } => {
             for mismatch in mismatches.iter().skip(1) {
