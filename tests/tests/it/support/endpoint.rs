@@ -66,7 +66,7 @@ struct Recorded {
 async fn answer(State(state): State<Arc<Recorded>>, body: String) -> Response {
     let request: Value = serde_json::from_str(&body).unwrap();
     let answer = if let Some(name) = probe_tool(&request) {
-        json!({"calls": [{"id": "probe", "name": name, "arguments": {}}], "usage": {"input": 20, "output": 5}})
+        json!({"calls": [{"id": "probe", "name": name, "arguments": {"object": {}}}], "usage": {"input": 20, "output": 5}})
     } else {
         let mut requests = state.requests.lock().unwrap();
         requests.push(request);
@@ -90,9 +90,9 @@ fn calls(answer: &Value) -> Vec<Value> {
     answer["calls"].as_array().cloned().unwrap_or_default()
 }
 
-/// Arguments as the model wrote them: recorded values are valid JSON.
+/// Arguments as the model wrote them.
 fn arguments(call: &Value) -> String {
-    call["arguments"].to_string()
+    call["arguments"]["object"].to_string()
 }
 
 /// Two halves at a character boundary, so that clients have to put deltas together.
