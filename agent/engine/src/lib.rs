@@ -9,6 +9,7 @@
 mod asking;
 mod bindings;
 mod calls;
+mod disk;
 mod error;
 mod floor;
 mod mcp;

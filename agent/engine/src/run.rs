@@ -74,7 +74,8 @@ pub async fn resume(request: ResumeRequest, observer: &mut dyn Observer, stop: S
     if let Some((_, reason)) = &graph.finished
         && matches!(decide(&graph.clone().with_settings(settings.clone())), Move::Stop(_))
     {
-        keep_results(&store, &graph, request.setup.output.as_deref(), &mut None)?;
+        keep_results(&mut store, &graph, request.setup.output.as_deref(), &mut None)?;
+        store.settle()?;
         return Ok(outcome(&store, &graph, End::Finished(reason.clone())));
     }
     let priced = settings.budget.dollars.is_none() || graph.spend.unpriced == 0;

@@ -19,7 +19,7 @@ use crate::observer::{Activity, Observer};
 use crate::outcome::{Best, End, Outcome};
 use crate::report;
 use crate::stop::StopToken;
-use crate::store::{Store, StoreError, write_whole};
+use crate::store::{Store, StoreError};
 use crate::toolbox::{CallEnd, DESCRIBE_TARGET, MEASURE_BASELINE, PROFILE_KERNEL, Toolbox};
 
 /// A run at work.
@@ -100,6 +100,7 @@ impl Session<'_> {
             Err(error) => Some(error.to_string()),
         };
         let saved = pause.map_or(Ok(()), |reason| self.record(Event::RunPaused { reason })).and_then(|()| self.keep_results());
+        let saved = saved.and_then(|()| Ok(self.store.settle()?));
         self.tools.close().await;
         let end = end?;
         saved?;
@@ -216,18 +217,20 @@ impl Session<'_> {
 
     /// Brings `best.py`, the user's copy of it and the report up to what the events say.
     pub(crate) fn keep_results(&mut self) -> Result<(), EngineError> {
-        keep_results(&self.store, &self.graph, self.output.as_deref(), &mut self.kept)
+        keep_results(&mut self.store, &self.graph, self.output.as_deref(), &mut self.kept)
     }
 }
 
 /// See [`Session::keep_results`]; also for a finished run that needs no session.
-pub(crate) fn keep_results(store: &Store, graph: &Graph, output: Option<&Path>, kept: &mut Option<CandidateId>) -> Result<(), EngineError> {
+pub(crate) fn keep_results(
+    store: &mut Store,
+    graph: &Graph,
+    output: Option<&Path>,
+    kept: &mut Option<CandidateId>,
+) -> Result<(), EngineError> {
     if let Some(best) = graph.best().filter(|best| kept.as_ref() != Some(&best.candidate)) {
         let source = store.candidate(&best.candidate)?;
-        store.keep_best(&source)?;
-        if let Some(output) = output {
-            write_whole(output, &source)?;
-        }
+        store.keep_best(&source, output)?;
         *kept = Some(best.candidate.clone());
     }
     store.keep_report(&report::render_graph(store.dir(), graph))?;

@@ -11,8 +11,9 @@
 //!   logs/             what the tool servers print
 //! ```
 //!
-//! A record that is appended survives the end of this process, however it comes. A power cut can take the newest ones with it, but none that
-//! cost money or minutes: those are synced, and with them everything before.
+//! A record that is appended survives the end of this process, however it comes. Records that cost money or minutes are synced at once,
+//! and with them everything before, so that a power cut takes no more of them than those of the last few milliseconds. Nobody waits for
+//! that: see `disk`.
 //!
 //! One agent at a time: the open log holds an advisory lock that dies with its process. Readers need none.
 //!
@@ -22,11 +23,14 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
 use kernelwright_protocol::{CandidateId, ContentHash, Nanoseconds};
 use kernelwright_search::{Event, FORMAT_VERSION, Record, RunId};
+
+use crate::disk::{Settler, write, write_whole};
 
 const LOG: &str = "events.jsonl";
 
@@ -34,7 +38,8 @@ const LOG: &str = "events.jsonl";
 #[derive(Debug)]
 pub struct Store {
     dir: PathBuf,
-    log: File,
+    log: Arc<File>,
+    settler: Settler,
     /// Bytes of whole records; what a failed write left behind it is cut off again.
     log_bytes: u64,
     last_seq: u64,
@@ -126,7 +131,7 @@ impl StoreError {
         }
     }
 
-    fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => Self::DiskFull { path },
@@ -175,7 +180,7 @@ impl Store {
 
     fn over(dir: PathBuf, log: File, log_bytes: u64, last_seq: u64, earlier: Nanoseconds) -> Self {
         let crash_after = std::env::var("KERNELWRIGHT_CRASH_AFTER_EVENT").ok().and_then(|n| n.parse().ok());
-        Self { dir, log, log_bytes, last_seq, earlier, opened: Instant::now(), crash_after }
+        Self { dir, log: Arc::new(log), settler: Settler::default(), log_bytes, last_seq, earlier, opened: Instant::now(), crash_after }
     }
 
     /// Reads a run's events without locking it; a torn last line is passed over.
@@ -237,26 +242,38 @@ impl Store {
         self.earlier + self.opened.elapsed().into()
     }
 
-    /// Writes the next event, and waits for the disk when the event must not be lost.
+    /// Writes the next event, and sees to it that one that must not be lost gets to the disk at once.
+    ///
+    /// The error can also be an earlier one, of something that was still on its way to the disk. The record is then written all the same.
     pub fn append(&mut self, event: Event) -> Result<Record, StoreError> {
         let seq = self.last_seq + 1;
         let at = format!("{:.3}", Timestamp::now());
         let record = Record { v: FORMAT_VERSION, seq, at, elapsed_ns: self.elapsed(), event };
-        let path = || self.dir.join(LOG);
         let mut line = serde_json::to_vec(&record).map_err(|source| self.unwritable(source))?;
         line.push(b'\n');
-        let dear = is_dear(&record.event);
-        if let Err(error) = self.log.write_all(&line).and_then(|()| if dear { self.log.sync_data() } else { Ok(()) }) {
+        if let Err(error) = (&*self.log).write_all(&line) {
             // Half a line must not stay; if this fails too, opening the run cuts it off.
             let _ = self.log.set_len(self.log_bytes);
-            return Err(StoreError::io("write", path())(error));
+            return Err(StoreError::io("write", self.dir.join(LOG))(error));
         }
         self.log_bytes += line.len() as u64;
         self.last_seq = seq;
         if self.crash_after == Some(seq) {
             let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
         }
+        if is_dear(&record.event) {
+            self.settle_later(Arc::clone(&self.log), self.dir.join(LOG))?;
+        }
         Ok(record)
+    }
+
+    /// Waits until the disk has everything.
+    pub fn settle(&mut self) -> Result<(), StoreError> {
+        self.settler.finish()
+    }
+
+    fn settle_later(&mut self, file: Arc<File>, path: PathBuf) -> Result<(), StoreError> {
+        self.settler.leave(move || file.sync_data().map_err(StoreError::io("write", path)))
     }
 
     /// Something could not be put into the log's form.
@@ -265,13 +282,19 @@ impl Store {
     }
 
     /// Keeps a candidate's text under its hash.
-    pub fn keep_candidate(&self, source: &str) -> Result<CandidateId, StoreError> {
+    pub fn keep_candidate(&mut self, source: &str) -> Result<CandidateId, StoreError> {
         let id = CandidateId::of(source);
         let path = self.candidate_path(&id);
-        if !path.exists() {
-            write_whole(&path, source)?;
+        // A power cut may have left an empty file of that name.
+        if !fs::read(&path).is_ok_and(|kept| kept == source.as_bytes()) {
+            self.keep(path, source)?;
         }
         Ok(id)
+    }
+
+    fn keep(&mut self, path: PathBuf, text: &str) -> Result<(), StoreError> {
+        let file = write(&path, text)?;
+        self.settle_later(Arc::new(file), path)
     }
 
     /// Where a candidate's text is.
@@ -291,8 +314,8 @@ impl Store {
     }
 
     /// Keeps a request to the model under its hash.
-    pub fn keep_request(&self, hash: &ContentHash, text: &str) -> Result<(), StoreError> {
-        write_whole(&self.request_path(hash), text)
+    pub fn keep_request(&mut self, hash: &ContentHash, text: &str) -> Result<(), StoreError> {
+        self.keep(self.request_path(hash), text)
     }
 
     /// A request to the model.
@@ -310,11 +333,12 @@ impl Store {
         self.dir.join("logs").join(format!("{}.log", file_stem(server)))
     }
 
-    /// Makes this the best kernel: readers see the old file or the new one, never half of one.
-    pub fn keep_best(&self, source: &str) -> Result<PathBuf, StoreError> {
-        let path = self.best_path();
-        write_whole(&path, source)?;
-        Ok(path)
+    /// Makes this the best kernel, in the run's folder and in the user's copy. Readers see the old file or the new one, never half of one,
+    /// and the new one some milliseconds later.
+    pub fn keep_best(&mut self, source: &str, copy: Option<&Path>) -> Result<(), StoreError> {
+        let source = source.to_owned();
+        let paths: Vec<PathBuf> = [self.best_path()].into_iter().chain(copy.map(Path::to_path_buf)).collect();
+        self.settler.leave(move || paths.iter().try_for_each(|path| write_whole(path, &source)))
     }
 
     /// Where the best kernel is, once there is one.
@@ -326,7 +350,7 @@ impl Store {
     /// Writes the report. It can be made again at any time, so nobody waits for the disk.
     pub fn keep_report(&self, text: &str) -> Result<PathBuf, StoreError> {
         let path = self.dir.join("report.md");
-        replace(&path, text, |_| Ok(()))?;
+        write(&path, text)?;
         Ok(path)
     }
 }
@@ -367,27 +391,6 @@ pub(crate) fn candidate_path(dir: &Path, id: &CandidateId) -> PathBuf {
 /// Reads a text of the run's folder.
 pub(crate) fn read_text(path: &Path) -> Result<String, StoreError> {
     fs::read_to_string(path).map_err(StoreError::io("read", path))
-}
-
-/// Writes a file so that it is there whole or not at all, also after a power cut.
-pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), StoreError> {
-    replace(path, text, File::sync_data)
-}
-
-fn replace(path: &Path, text: &str, settle: impl FnOnce(&File) -> io::Result<()>) -> Result<(), StoreError> {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let write = || {
-        let mut file = File::create(&temporary)?;
-        file.write_all(text.as_bytes())?;
-        settle(&file)?;
-        fs::rename(&temporary, path)
-    };
-    write().map_err(|error| {
-        let _ = fs::remove_file(&temporary);
-        StoreError::io("write", path)(error)
-    })
 }
 
 fn open_log(dir: &Path, options: &OpenOptions) -> Result<File, StoreError> {
@@ -483,7 +486,8 @@ mod tests {
     fn a_full_disk_is_said_and_leaves_the_log_whole() {
         let (_folder, mut store) = store();
         store.append(note("before")).unwrap();
-        let log = std::mem::replace(&mut store.log, OpenOptions::new().append(true).open("/dev/full").unwrap());
+        let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
+        let log = std::mem::replace(&mut store.log, Arc::new(full));
         let error = store.append(note("lost")).unwrap_err();
         assert!(matches!(error, StoreError::DiskFull { .. }), "{error:?}");
         store.log = log;
