@@ -288,6 +288,8 @@ fn find_key(wire: Wire, settings: &HostedSettings, is_home: bool) -> Result<Opti
 }
 
 fn http_client(address: &Address, patience: &Patience) -> Result<reqwest::Client, ModelError> {
+    // Certificates are checked against the system's roots whatever the provider; this fails only when there is one already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("kernelwright/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(patience.connect)

@@ -39,6 +39,8 @@ async fn work_and_cancel(client: RunningService<RoleClient, Listener>, mut told:
 }
 
 async fn over_http(lifecycle: ClientLifecycleMode) {
+    // The client wants one even where nothing is encrypted; another test may have been here before.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let server = Server::start(Some("open-sesame")).await;
     let config = StreamableHttpClientTransportConfig::with_uri(format!("http://{}/mcp", server.addr)).auth_header("open-sesame");
     let (listener, told) = mpsc::unbounded_channel();
