@@ -233,7 +233,7 @@ pub(crate) fn keep_results(
         store.keep_best(&source, output)?;
         *kept = Some(best.candidate.clone());
     }
-    store.keep_report(&report::render_graph(store.dir(), graph))?;
+    store.keep_report(report::render_graph(store.dir(), graph))?;
     Ok(())
 }
 

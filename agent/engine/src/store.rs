@@ -347,11 +347,10 @@ impl Store {
         self.dir.join("best.py")
     }
 
-    /// Writes the report. It can be made again at any time, so nobody waits for the disk.
-    pub fn keep_report(&self, text: &str) -> Result<PathBuf, StoreError> {
+    /// Writes the report, some milliseconds later: replacing a file waits for the disk on some file systems, and it can be made again.
+    pub fn keep_report(&mut self, text: String) -> Result<(), StoreError> {
         let path = self.dir.join("report.md");
-        write(&path, text)?;
-        Ok(path)
+        self.settler.leave(move || write(&path, &text).map(drop))
     }
 }
 
