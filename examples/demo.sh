@@ -13,6 +13,9 @@ This demo runs the whole agent on two problems, without a GPU and without an API
   live       everything else: the search, the tool servers over MCP, the compilers, torch and
              torch.compile, every correctness check and every time you see
 
+Both problems are textbook cases, and the built-in knowledge packs have entries that fit them: the demo shows
+how the parts work together, not how far a search gets by itself.
+
 TEXT
 
 for problem in diag_matmul_add bias_gelu_layernorm; do

@@ -174,13 +174,15 @@ pub struct Returned {
 }
 
 /// How good a verdict is, in rising order: wrong, right without a time, right with a speedup.
+///
+/// Speedups are ranked by the lower ends of their intervals: what is sure. Ranked by their medians, the noisiest measurement would win.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub enum Standing {
     /// It does not build, faults, is wrong or cheats.
     Wrong,
     /// It is correct, and nobody knows how fast.
     Untimed,
-    /// It is correct and this much faster.
+    /// It is correct and at least this much faster.
     Timed(f64),
 }
 
@@ -188,9 +190,8 @@ impl Standing {
     /// Where a verdict stands.
     #[must_use]
     pub fn of(evaluation: &Evaluation) -> Self {
-        match (&evaluation.verdict, evaluation.fitness()) {
-            (Verdict::Correct(_), Some(speedup)) => Self::Timed(speedup),
-            (Verdict::Correct(_), None) => Self::Untimed,
+        match &evaluation.verdict {
+            Verdict::Correct(correct) => correct.timing.as_ref().map_or(Self::Untimed, |timing| Self::Timed(timing.speedup_low)),
             _ => Self::Wrong,
         }
     }
