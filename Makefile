@@ -45,7 +45,7 @@ test: $(ENV_READY) ## Run every test that needs no GPU
 	$(PYTHON) -m unittest discover --start-directory tools/harness/python/tests
 
 bench: $(ENV_READY) build ## Measure what the product itself costs: start, memory, time per step
-	cargo bench --locked --quiet -p kernelwright-tests
+	cargo bench --locked --quiet -p kernelwright-tests --bench agent
 
 lint: ## Check formatting and lints
 	cargo fmt --check
