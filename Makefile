@@ -18,7 +18,7 @@ export KERNELWRIGHT_PYTHON := $(PYTHON)
 
 RELEASE := target/release/kernelwright
 
-.PHONY: help demo test test-gpu bench lint deny env build clean
+.PHONY: help demo test bench lint deny env build clean
 
 help: ## Show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'

@@ -162,7 +162,13 @@ impl Toolbox {
         tokio::pin!(call);
         loop {
             tokio::select! {
-                result = &mut call => return result.map_err(Some),
+                result = &mut call => {
+                    // What was said before the result is told before it.
+                    while let Ok(Progress { server, message }) = self.progress.try_recv() {
+                        observer.activity(&Activity::ToolProgress { server, tool: tool.to_owned(), message });
+                    }
+                    return result.map_err(Some);
+                }
                 Some(Progress { server, message }) = self.progress.recv() => {
                     observer.activity(&Activity::ToolProgress { server, tool: tool.to_owned(), message });
                 }

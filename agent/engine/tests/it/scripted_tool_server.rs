@@ -64,6 +64,8 @@ impl ServerHandler for Scripted {
         if let Some(token) = context.meta.get_progress_token() {
             let progress = ProgressNotificationParam::new(token, 0.5).with_message(format!("working on {}", call.name));
             let _ = context.peer.notify_progress(progress).await;
+            // Clients handle notifications beside results: one that comes with its result may be told too late to matter.
+            tokio::time::sleep(std::time::Duration::from_millis(30)).await;
         }
         if let Some(kind) = self.due(&call.name) {
             match kind {
