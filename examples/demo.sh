@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # The demo: two problems on this machine's processor. The model's answers are recorded; everything else happens now.
 set -euo pipefail
+kernelwright=$(realpath "$1")
 cd "$(dirname "$0")"
-kernelwright=$(cd .. && realpath "$1")
-runs=$(mktemp -d)
-trap 'rm -rf "$runs"' EXIT
+runs=$(realpath ..)/kernelwright-runs
 
 cat <<'TEXT'
 This demo runs the whole agent on two problems, without a GPU and without an API key.
@@ -18,21 +17,18 @@ how the parts work together, not how far a search gets by itself.
 
 TEXT
 
-# One step is enough for the first problem: what is left after it is memory bandwidth.
 demonstrate() {
     local problem=$1 steps=$2
     printf '== %s\n\n' "$problem"
     "$kernelwright" optimize "problems/$problem.py" --target cpu --model "replay:recordings/$problem" \
-        --drafts 1 --steps "$steps" --runs-dir "$runs" --output "$runs/$problem.best.py"
+        --drafts 1 --steps "$steps" --runs-dir "$runs" --output "$runs/$problem.py"
     printf '\nThe emitted file once more, in processes of its own (against eager alone, which saves the time of compiling):\n\n'
-    "$kernelwright" evaluate "problems/$problem.py" "$runs/$problem.best.py" --target cpu --baselines eager
+    "$kernelwright" evaluate "problems/$problem.py" "$runs/$problem.py" --target cpu --baselines eager
     echo
 }
+
+# One step is enough for the first problem: what is left after it is memory bandwidth.
 demonstrate diag_matmul_add 1
 demonstrate bias_gelu_layernorm 2
 
-mkdir -p ../kernelwright-runs
-for problem in diag_matmul_add bias_gelu_layernorm; do
-    cp "$runs/$problem.best.py" "../kernelwright-runs/$problem.best.py"
-done
-echo "The two kernels are in kernelwright-runs/. Next: point kernelwright at a model of yours (see README.md)."
+echo "The kernels and both runs are in kernelwright-runs/. Next: point kernelwright at a model of yours (see README.md)."
