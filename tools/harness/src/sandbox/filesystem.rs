@@ -108,7 +108,8 @@ fn shared_memory(backend: Backend) -> Option<&'static str> {
     }
 }
 
-/// NVIDIA's driver names its threads by writing to files of this process, and does not start where it cannot.
+/// NVIDIA's driver does not start where it cannot write to files of its own process (seen with 580.159 on an H200; which file it needs
+/// was not isolated).
 fn own_process(backend: Backend) -> Option<&'static str> {
     match backend {
         Backend::Cpu => None,
