@@ -5,9 +5,7 @@ use kernelwright_prompts::{
     BaselineView, FactView, FailureView, FloorView, Form, KernelTimeView, KernelView, LineageView, NudgeContext, OperatorContext,
     PassageView, ProblemView, ProfileView, SystemContext, TargetView,
 };
-use kernelwright_protocol::{
-    Backend, BaselineReport, Evaluation, Nanoseconds, Passages, Profile, Severity, Target, TargetDescription, Verdict,
-};
+use kernelwright_protocol::{Backend, BaselineReport, Evaluation, Nanoseconds, Profile, Severity, Target, TargetDescription, Verdict};
 use kernelwright_search::{Context, ContextLimits, Graph, Node, Profiled, Standing};
 use serde_json::{Map, Value, json};
 
@@ -151,18 +149,23 @@ impl Session<'_> {
             wanted.insert("language".to_owned(), json!("cpp"));
         }
         let Ok(arguments) = self.bindings.bind(&schema, wanted, None) else { return Ok(vec![]) };
-        let output = self.call_tool(SEARCH_KNOWLEDGE, arguments).await?;
-        if output.is_error {
-            self.remark(format!("no passages for this step: {}", render::shorten(&output.text, 200)));
-            return Ok(vec![]);
+        let known = self.searched.as_ref().is_some_and(|(asked, _)| *asked == arguments);
+        if !known {
+            let output = self.call_tool(SEARCH_KNOWLEDGE, arguments.clone()).await?;
+            if output.is_error {
+                self.remark(format!("no passages for this step: {}", render::shorten(&output.text, 200)));
+                return Ok(vec![]);
+            }
+            let found = self.parse(SEARCH_KNOWLEDGE, output)?;
+            self.searched = Some((arguments, found));
         }
-        let found: Passages = self.parse(SEARCH_KNOWLEDGE, output)?;
-        let view = |passage: kernelwright_protocol::Passage| PassageView {
+        let found = self.searched.iter().flat_map(|(_, found)| &found.passages);
+        let view = |passage: &kernelwright_protocol::Passage| PassageView {
             text: render::shorten(passage.text.trim(), PASSAGE_CHARACTERS),
-            entry: passage.entry,
-            heading: passage.heading,
+            entry: passage.entry.clone(),
+            heading: passage.heading.clone(),
         };
-        Ok(found.passages.into_iter().take(PASSAGES).map(view).collect())
+        Ok(found.take(PASSAGES).map(view).collect())
     }
 
     /// Words for the search: what the problem calls, what its time goes into, for what it is written, and what went wrong last. The

@@ -115,7 +115,9 @@ async fn work(
             write(&mut store, &mut graph, observer, Event::ToolServerStarted { server, version })?;
         }
     }
-    Session { store, graph, model, tools, bindings, prompts, observer, stop, problem, output: setup.output, kept: None }.work().await
+    Session { store, graph, model, tools, bindings, prompts, observer, stop, problem, output: setup.output, kept: None, searched: None }
+        .work()
+        .await
 }
 
 fn bindings(store: &Store, graph: &Graph, problem: &Problem) -> Bindings {

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use crate::kernelwright;
 
 /// The conversations. Odd, so that one of them is the median.
-const STEPS: usize = 5;
+const STEPS: usize = 15;
 
 const PROBLEM: &str = "
 import torch

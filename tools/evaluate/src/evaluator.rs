@@ -248,11 +248,13 @@ struct Case<'a> {
 impl Case<'_> {
     async fn run(&self, problem: &mut Problem, candidate: &mut Candidate, say: &(dyn Fn(&str) + Send + Sync)) -> Result<Correct, Stop> {
         let setting = Setting { threads: self.workshop.threads(self.triton), ..problem.setting };
-        say("building the candidate");
-        let import = candidate.build(&self.request.candidate_source, &setting).await?;
-        let construct = candidate.construct(problem).await?;
         let draws = draws::plan(self.request.options.trials);
-        let passed = correctness::check(problem, candidate, &draws, say).await?;
+        say("building the candidate");
+        // What the first trial should give is computed while compilers work.
+        let (import, base) = tokio::join!(candidate.build(&self.request.candidate_source, &setting), problem.draw(BASE, draws[0]));
+        let (import, base) = (import?, base?.map_err(correctness::base_failed)?);
+        let construct = candidate.construct(problem).await?;
+        let passed = correctness::check(problem, candidate, base, &draws, say).await?;
         if !self.request.options.measure {
             return Ok(untimed(passed, "the request asked for correctness only"));
         }

@@ -19,7 +19,7 @@ from .problem import Problem
 from .trees import Untransportable, encode, map_tensors, tensors_of
 
 #: A float64 run longer than this is made once per problem only.
-SLOW_DOUBLE_NS = 5_000_000_000
+SLOW_DOUBLE_NS = 1_000_000_000
 #: A first run longer than this is not repeated to find out whether the reference is deterministic.
 SLOW_FIRST_RUN_NS = 2_000_000_000
 

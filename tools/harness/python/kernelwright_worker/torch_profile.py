@@ -22,7 +22,7 @@ MOST_CALLS = 20
 FEWEST_CALLS = 3
 MEASURED_S = 0.3
 # Slow calls: warming up ends after this long even if fewer than WARM_UP_CALLS were made.
-WARM_UP_S = 5.0
+WARM_UP_S = 1.0
 MOST_KERNELS = 40
 SMALLEST_SHARE = 0.001
 CALL = "kernelwright: one call"
@@ -42,8 +42,8 @@ def profile_calls(call: Callable[[], object], device: torch.device) -> dict:
     calls = max(FEWEST_CALLS if seconds < MEASURED_S else 1, min(MOST_CALLS, int(MEASURED_S / max(seconds, 1e-9))))
     wall_ns = _wall_ns(call, synchronize, calls, queued=on_cuda)
     activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if on_cuda else [])
-    # The first session starts the profiler's own machinery and may miss kernels; it is thrown away.
-    _session(activities, call, synchronize, 1)
+    # The first session starts the profiler's own machinery and may miss kernels; it sees a call that costs nothing.
+    _session(activities, lambda: torch.ones(1, device=device), synchronize, 1)
     events = _session(activities, call, synchronize, calls)
     if on_cuda:
         kernels = _ranked(_device_times(events), calls)
