@@ -59,15 +59,20 @@ pub(crate) async fn ensure(
 }
 
 /// How many times slower than the fastest a baseline may have been and still be measured again: times taken apart from each other can be
-/// wrong by this much on a busy machine.
-const CONTENDING: f64 = 2.5;
+/// wrong by this much, on a busy machine more than on a device of one's own.
+fn contending(backend: Backend) -> f64 {
+    match backend {
+        Backend::Cpu => 2.5,
+        Backend::Cuda => 1.25,
+    }
+}
 
 /// The measured baselines of these kinds that could be the fastest, with their times so far, the fastest first.
 pub(crate) fn contenders(problem: &Problem, kinds: &[BaselineKind]) -> Vec<(BaselineKind, Nanoseconds)> {
     let measured = problem.baselines.iter().filter(|baseline| kinds.contains(&baseline.kind));
     let mut contenders: Vec<_> = measured.filter_map(|baseline| Some((baseline.kind, baseline.time_ns?))).collect();
     contenders.sort_by_key(|&(_, time)| time);
-    let limit = contenders.first().map_or(0.0, |(_, fastest)| fastest.seconds() * CONTENDING);
+    let limit = contenders.first().map_or(0.0, |(_, fastest)| fastest.seconds() * contending(problem.setting.target.backend));
     contenders.retain(|(_, time)| time.seconds() <= limit);
     contenders
 }

@@ -11,12 +11,19 @@ use crate::problem::{Placed, Problem};
 use crate::statistics::{median, median_interval, spread};
 use crate::verdict::Stop;
 
-/// Fewest and most pairs where the request names no number; between them, as many as fit into [`BUDGET`]. Six are the fewest whose
-/// range is a 95 % interval.
-const PAIRS: std::ops::RangeInclusive<usize> = 6..=31;
+/// The fewest pairs where the request names no number: their range is a 95 % interval.
+const FEWEST_PAIRS: usize = 6;
+
+/// The most pairs where the request names no number: a device of one's own is quieter than processors that others use too.
+fn most_pairs(backend: Backend) -> usize {
+    match backend {
+        Backend::Cpu => 21,
+        Backend::Cuda => 12,
+    }
+}
 
 /// How long the pairs may go on beyond the fewest.
-const BUDGET: Duration = Duration::from_secs(10);
+const BUDGET: Duration = Duration::from_secs(8);
 
 /// What verifying timed calls may cost, counted in reference runs.
 const VERIFY_BUDGET: Duration = Duration::from_secs(8);
@@ -75,10 +82,10 @@ pub(crate) async fn measure(
     let mut checks = Checks::within(problem.facts.reference_ns);
     let mut samples = Samples { baselines: vec![vec![]; session.contenders.len()], ..Samples::default() };
     let started = Instant::now();
-    let most = session.pairs.unwrap_or(*PAIRS.end());
+    let most = session.pairs.unwrap_or(most_pairs(session.backend));
     while samples.candidate.len() < most {
         let pair = samples.candidate.len();
-        let late = session.pairs.is_none() && pair >= *PAIRS.start() && started.elapsed() > BUDGET;
+        let late = session.pairs.is_none() && pair >= FEWEST_PAIRS && started.elapsed() > BUDGET;
         if late {
             break;
         }

@@ -26,7 +26,7 @@ class Batch:
         self._placed: dict[int, list[Any]] = {}
         self._outputs: dict[int, Any] = {}
         # Bound now: what a candidate does to these modules later does not change what is called.
-        self._collect, self._gc_disable, self._gc_enable = gc.collect, gc.disable, gc.enable
+        self._collect, self._freeze, self._gc_disable, self._gc_enable = gc.collect, gc.freeze, gc.disable, gc.enable
         self._clock, self._no_grad = perf_counter_ns, torch.no_grad
 
     def place(self, specifications: object, base_inputs: Callable[[int], list[Any]]) -> int:
@@ -76,6 +76,11 @@ class Batch:
     def inputs(self, entry: int) -> list[Any] | None:
         """The placed inputs of an entry, as its call left them."""
         return self._placed.get(entry)
+
+    def settle(self) -> None:
+        """Tells the collector that what is there now will stay: looking through all of torch takes longer than most batches."""
+        self._collect()
+        self._freeze()
 
     def clear(self) -> None:
         """Drops inputs and outputs, and what the collector finds, so that it finds nothing while time runs."""

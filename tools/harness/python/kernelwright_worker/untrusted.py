@@ -29,6 +29,8 @@ class Untrusted:
         self._inputs: dict[int, list[Any]] = {}
         # What a reply located has to stay where it is until the supervisor has read it.
         self._kept: list[Tensor] = []
+        # Whether a batch was placed: by then everything is imported and compiled.
+        self._settled = False
 
     def handlers(self) -> dict[str, Any]:
         """Every operation by name."""
@@ -67,6 +69,9 @@ class Untrusted:
     def place(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         _candidate, _device, batch = self._built("place")
         self._kept = []
+        if not self._settled:
+            batch.settle()
+            self._settled = True
         return {"bytes": batch.place(body["entries"], self._of)}
 
     def time(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
