@@ -23,7 +23,8 @@ RELEASE := target/release/kernelwright
 help: ## Show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-demo: $(ENV_READY) build ## Optimize two problems on this machine's CPU: no GPU and no API key needed
+demo: ## Optimize two problems on this machine's CPU: no GPU and no API key needed
+	@$(MAKE) --no-print-directory --jobs=2 $(ENV_READY) build
 	@examples/demo.sh $(RELEASE)
 
 build: ## Build the executable (target/release/kernelwright)

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use kernelwright_protocol::{Correct, Evaluation, Severity, Timing, Verdict};
+use kernelwright_protocol::{Control, Correct, Evaluation, Severity, Timing, Verdict};
 use kernelwright_search::{Attempt, Graph, GraphError, Node, Phase, RunOutcome, Standing};
 
 use crate::error::EngineError;
@@ -89,13 +89,17 @@ fn how_sure(text: &mut String, evaluation: &Evaluation) {
         let _ = writeln!(text, "- Not tried: {}.", trials.skipped.join("; "));
     }
     let _ = writeln!(text, "- The largest error is {} of the allowed one.", correct.largest_error());
-    if let Some(Timing { speedup_low, speedup_high, pairs, calls_per_batch, candidate_spread, .. }) = timing {
+    if let Some(Timing { speedup_low, speedup_high, pairs, calls_per_batch, candidate_spread, control, .. }) = timing {
         let _ = writeln!(
             text,
             "- The speedup is the median over {pairs} interleaved pairs of batches of {calls_per_batch} calls; its 95 % interval is {speedup_low:.2} \
              to {speedup_high:.2}, the kernel's own spread {:.1} %.",
             candidate_spread * 100.0
         );
+        if let Some(control) = control {
+            let Control { ratio, low, high } = control;
+            let _ = writeln!(text, "- Equal kernels, measured alike: {ratio:.3} ({low:.3} to {high:.3}); a speedup within that is noise.");
+        }
     }
     let _ = writeln!(text, "- Isolation of the candidate: {}.", list(&evaluation.sandbox.active, "none"));
     if !evaluation.sandbox.missing.is_empty() {

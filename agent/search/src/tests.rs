@@ -111,6 +111,8 @@ fn timing(speedup: f64) -> Timing {
         baselines: vec![],
         pairs: 9,
         calls_per_batch: 1,
+        control: None,
+        device_state: None,
         build_ns: Nanoseconds(1),
         first_call_ns: Nanoseconds(1),
     }

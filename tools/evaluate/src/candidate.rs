@@ -37,6 +37,17 @@ pub(crate) struct Given {
     located: Vec<Value>,
 }
 
+/// One call outside a batch.
+#[derive(Debug)]
+pub(crate) struct Call {
+    /// What it has left behind.
+    pub(crate) outcome: Outcome,
+    /// The time it took.
+    pub(crate) wall: Duration,
+    /// How many bytes it had to write.
+    pub(crate) written: u64,
+}
+
 /// A timed batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Batch {
@@ -86,12 +97,13 @@ impl Candidate {
         Ok(Given { tree: inputs.tree.clone(), located: copied.located })
     }
 
-    /// One call on freed memory filled with a pattern; what it has left behind, and the time it took.
-    pub(crate) async fn run(&mut self, entry: u32, given: &Given) -> Result<(Outcome, Duration), Stop> {
+    /// One call on freed memory filled with a pattern.
+    pub(crate) async fn run(&mut self, entry: u32, given: &Given) -> Result<Call, Stop> {
         let reply = self.ask(Phase::Run, "run", json!({"entry": entry, "poison": true}), &[]).await?;
         let Claim { outputs, tensors } = claim(reply.ok)?;
+        let written = wire::written_bytes(&tensors, &given.located);
         let outcome = self.collect(outputs, tensors, Some(given.clone())).await?;
-        Ok((outcome, reply.wall))
+        Ok(Call { outcome, wall: reply.wall, written })
     }
 
     /// Puts fresh inputs at distinct addresses.

@@ -17,6 +17,7 @@ use crate::batch::Room;
 use crate::candidate::Candidate;
 use crate::correctness::{self, Passed};
 use crate::draws::{self, Draw};
+use crate::floor;
 use crate::problem::{BASE, Problem, Setting};
 use crate::shelf::{IDLE, Key, Shelf, Spare};
 use crate::timing::{self, Session};
@@ -292,6 +293,7 @@ impl Case<'_> {
             trials: passed.trials.clone(),
         };
         let measured = timing::measure(problem, candidate, session, say).await?;
+        floor::check(problem, &measured.timing, passed.written_per_call).await?;
         passed.trials.timed_calls_verified = measured.verified;
         Ok(Correct {
             trials: passed.trials,

@@ -15,6 +15,7 @@ mod correctness;
 mod draws;
 mod error;
 mod evaluator;
+mod floor;
 mod problem;
 mod request;
 mod shelf;

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use kernelwright_harness::{AskError, Worker};
-use kernelwright_protocol::{Baseline, BaselineKind, Mismatch, Nanoseconds, NotMeasured};
+use kernelwright_protocol::{Baseline, BaselineKind, DeviceState, Mismatch, Nanoseconds, NotMeasured};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -115,6 +115,7 @@ pub(crate) struct Problem {
     construction: Option<OwnedFd>,
     /// Baselines that were prepared, or could not be; kept as long as the worker lives.
     pub(crate) baselines: Vec<Baseline>,
+    copy_rate: Option<f64>,
 }
 
 impl Problem {
@@ -124,7 +125,7 @@ impl Problem {
         fields["source"] = source.into();
         fields["name"] = name.into();
         let (facts, fds) = request(&mut worker, "load", fields, &[], trusted::STEP).await?;
-        Ok(Self { worker, setting: *setting, facts, construction: fds.into_iter().next(), baselines: vec![] })
+        Ok(Self { worker, setting: *setting, facts, construction: fds.into_iter().next(), baselines: vec![], copy_rate: None })
     }
 
     /// The memory in which constructor arguments and state lie.
@@ -214,6 +215,24 @@ impl Problem {
         let reply = self.worker.ask("time", fields, &[], trusted::STEP).await;
         let log = self.worker.log().clone();
         Ok(reply.map_err(|error| EvaluateError::trusted(error, || log.tail(2000)))?.wall)
+    }
+
+    /// What the device says of itself; none where it says nothing.
+    pub(crate) async fn device_state(&mut self) -> Result<Option<DeviceState>, EvaluateError> {
+        Ok(self.ask::<Option<DeviceState>>("device_state", json!({}), &[]).await?.0)
+    }
+
+    /// How many bytes the device copies in a second, read and written bytes together; measured when it is asked for first.
+    pub(crate) async fn copy_rate(&mut self) -> Result<f64, EvaluateError> {
+        #[derive(Deserialize)]
+        struct Rate {
+            bytes_per_second: f64,
+        }
+        if let Some(rate) = self.copy_rate {
+            return Ok(rate);
+        }
+        let (rate, _): (Rate, _) = self.ask("copy_rate", json!({}), &[]).await?;
+        Ok(*self.copy_rate.insert(rate.bytes_per_second))
     }
 
     /// Prepares a baseline on the base entry: its first call, or why there is none. The worker is lost where `lost` says so.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kernelwright_protocol::{Backend, Baseline, BaselineKind, Nanoseconds, Timing, Trials};
+use kernelwright_protocol::{Backend, Baseline, BaselineKind, Control, Nanoseconds, Timing, Trials};
 
 use crate::batch::{Calls, Room, wanted};
 use crate::candidate::{Batch, Candidate};
@@ -103,7 +103,8 @@ pub(crate) async fn measure(
         }
     }
     agree(&samples.clocks)?;
-    let timing = summarize(&samples, &session, problem, candidate_calls);
+    let mut timing = summarize(&samples, &session, problem, candidate_calls);
+    timing.device_state = problem.device_state().await?;
     Ok(Measured { timing, verified: checks.done, error_over_tolerance: checks.error_over_tolerance })
 }
 
@@ -126,6 +127,8 @@ fn summarize(samples: &Samples, session: &Session, problem: &Problem, calls_per_
         baselines: problem.baselines.iter().map(live).collect(),
         pairs: ratios.len() as u32,
         calls_per_batch: calls_per_batch as u32,
+        control: control(times, &samples.candidate),
+        device_state: None,
         build_ns: session.build.into(),
         first_call_ns: session.first_call.into(),
     }
@@ -135,6 +138,15 @@ fn summarize(samples: &Samples, session: &Session, problem: &Problem, calls_per_
 fn fastest<'a>(contenders: &[(BaselineKind, Nanoseconds)], times: &'a [Vec<f64>]) -> (BaselineKind, &'a [f64]) {
     let measured = contenders.iter().zip(times).map(|(&(kind, _), times)| (kind, times.as_slice()));
     measured.min_by(|(_, a), (_, b)| median(a).total_cmp(&median(b))).unwrap_or((BaselineKind::Eager, &[]))
+}
+
+/// Neighbouring batches of one side over each other: in A B, B A, A B, ... every batch but the first and the last has such a neighbour.
+fn control(baseline: &[f64], candidate: &[f64]) -> Option<Control> {
+    let ratio = |pair: &[f64]| pair[0] / pair[1];
+    let later = baseline.get(1..).unwrap_or_default();
+    let ratios: Vec<f64> = candidate.chunks_exact(2).chain(later.chunks_exact(2)).map(ratio).collect();
+    let (low, high) = median_interval(&ratios);
+    (ratios.len() + 1 >= FEWEST_PAIRS).then(|| Control { ratio: median(&ratios), low, high })
 }
 
 /// Which timed calls are verified.
@@ -297,6 +309,16 @@ mod tests {
         let contenders = [(BaselineKind::Eager, Nanoseconds(10)), (BaselineKind::Compile, Nanoseconds(12))];
         let times = [vec![3.0, 3.1, 9.0], vec![1.0, 1.2, 1.1]];
         assert_eq!(fastest(&contenders, &times), (BaselineKind::Compile, times[1].as_slice()));
+    }
+
+    #[test]
+    fn the_control_compares_neighbours_of_one_side() {
+        // A B | B A | A B | B A | A B | B A: the batches drift, so that only neighbours are nearly equal.
+        let baseline = [10.0, 20.0, 20.2, 30.0, 30.3, 40.0];
+        let candidate = [1.0, 1.01, 2.0, 2.02, 3.0, 3.03];
+        let control = control(&baseline, &candidate).unwrap();
+        assert!((0.985..0.995).contains(&control.low) && (0.985..0.995).contains(&control.high), "{control:?}");
+        assert!(super::control(&baseline[..3], &candidate[..3]).is_none());
     }
 
     #[test]

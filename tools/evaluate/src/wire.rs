@@ -58,6 +58,48 @@ pub(crate) fn relocate(tensors: &mut [Value], found: &[(usize, Window)], offsets
     }
 }
 
+/// How many bytes of memory hold `outputs` and none of `inputs`: what one call has to write. What descriptions leave open counts nothing.
+pub(crate) fn written_bytes(outputs: &[Value], inputs: &[Value]) -> u64 {
+    let given: Vec<_> = inputs.iter().filter_map(place).collect();
+    let mut places: Vec<_> = outputs.iter().filter_map(place).filter(|new| !given.iter().any(|old| new.overlaps(old))).collect();
+    places.sort_unstable();
+    let mut written = 0;
+    let mut last: Option<Place> = None;
+    for place in places {
+        let seen = last.as_ref().filter(|last| last.device == place.device).map_or(place.start, |last| last.end);
+        written += place.end.saturating_sub(place.start.max(seen));
+        let end = place.end.max(seen);
+        last = Some(Place { end, ..place });
+    }
+    written
+}
+
+/// Where a tensor's window lies.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    /// None in host memory.
+    device: Option<u64>,
+    start: u64,
+    end: u64,
+}
+
+impl Place {
+    fn overlaps(&self, other: &Self) -> bool {
+        self.device == other.device && self.start < other.end && other.start < self.end
+    }
+}
+
+fn place(tensor: &Value) -> Option<Place> {
+    let nbytes = tensor.get("nbytes")?.as_u64()?;
+    let memory = tensor.get("memory")?;
+    let (device, start) = match (memory.get("host"), memory.get("cuda_ipc")) {
+        (Some(host), _) => (None, host.get("address")?.as_u64()?),
+        (None, Some(shared)) => (Some(shared.get("device")?.as_u64()?), shared.get("address")?.as_u64()?),
+        (None, None) => return None,
+    };
+    Some(Place { device, start, end: start.saturating_add(nbytes) })
+}
+
 /// How many bytes the tensors take; what they say of themselves.
 pub(crate) fn total_bytes(tensors: &[Value]) -> u64 {
     tensors.iter().filter_map(|tensor| tensor.get("nbytes").and_then(Value::as_u64)).fold(0, u64::saturating_add)
@@ -82,6 +124,15 @@ mod tests {
         relocate(&mut tensors, &found, &[0, 64]);
         assert_eq!((&tensors[0]["offset"], &tensors[2]["offset"], &tensors[1]), (&json!(0), &json!(64), &device));
         assert!(tensors[0].get("memory").is_none());
+    }
+
+    #[test]
+    fn only_memory_of_their_own_counts_as_written() {
+        let device = |address: u64| json!({"nbytes": 8, "memory": {"cuda_ipc": {"handle": "", "device": 0, "address": address}}});
+        let outputs = [host(100, 16), host(108, 16), host(500, 8), device(500), json!({"nbytes": 9})];
+        assert_eq!(written_bytes(&outputs, &[]), 24 + 8 + 8);
+        assert_eq!(written_bytes(&outputs, &[host(504, 400)]), 24 + 8);
+        assert_eq!(written_bytes(&[host(0, u64::MAX)], &[device(0)]), u64::MAX);
     }
 
     #[test]

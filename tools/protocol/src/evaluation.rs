@@ -185,10 +185,39 @@ pub struct Timing {
     pub pairs: u32,
     /// Calls in one batch.
     pub calls_per_batch: u32,
+    /// What this session made of equal kernels; absent where there were too few pairs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<Control>,
+    /// The device's state right after the batches; absent on `cpu` and where it cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_state: Option<DeviceState>,
     /// Set-up: import and compilation of the candidate.
     pub build_ns: Nanoseconds,
     /// Set-up: the first call, with autotuning and just-in-time compilation.
     pub first_call_ns: Nanoseconds,
+}
+
+/// The noise floor of a session: neighbouring batches of the same kernel over each other. A speedup whose distance from 1 is not well
+/// beyond that of this interval says nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Control {
+    /// The median ratio; 1 where nothing disturbed.
+    pub ratio: f64,
+    /// The lower end of the 95 % interval of that median.
+    pub low: f64,
+    /// The upper end of the 95 % interval of that median.
+    pub high: f64,
+}
+
+/// What an accelerator said of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceState {
+    /// The clock of its processors, in MHz.
+    pub clock_mhz: u32,
+    /// The clock of its memory, in MHz.
+    pub memory_clock_mhz: u32,
+    /// Its temperature, in degrees Celsius.
+    pub temperature_c: u32,
 }
 
 /// What a candidate is compared with.
@@ -309,6 +338,8 @@ mod tests {
             baselines: vec![],
             pairs: 9,
             calls_per_batch: 4,
+            control: Some(Control { ratio: 1.0, low: 0.99, high: 1.01 }),
+            device_state: None,
             build_ns: Nanoseconds(1),
             first_call_ns: Nanoseconds(2),
         };

@@ -205,6 +205,8 @@ fn timing(speedup: f64) -> Timing {
         baselines: baselines(),
         pairs: 9,
         calls_per_batch: 4,
+        control: None,
+        device_state: None,
         build_ns: Nanoseconds(5_000_000),
         first_call_ns: Nanoseconds(7_000_000),
     }

@@ -78,21 +78,23 @@ class Arena:
         layout = Layout.parse(entry)
         memory = entry.get("memory")
         if isinstance(memory, dict) and "cuda_ipc" in memory:
-            return layout.over(cuda_ipc.read(memory["cuda_ipc"], layout.nbytes))
+            return _with_grad(layout.over(cuda_ipc.read(memory["cuda_ipc"], layout.nbytes)), entry)
         offset = entry.get("offset")
         if type(offset) is not int or offset < 0 or offset + layout.nbytes > self._bytes.numel():
             raise Untransportable(f"a window of {layout.nbytes} bytes at {offset} in an arena of {self._bytes.numel()}")
         window = self._bytes[offset : offset + layout.nbytes] if layout.nbytes else torch.empty(0, dtype=torch.uint8)
-        tensor = layout.over(window)
-        if entry.get("requires_grad") is True and (tensor.is_floating_point() or tensor.is_complex()):
-            tensor.requires_grad_(True)
-        return tensor
+        return _with_grad(layout.over(window), entry)
 
     def tensors(self, entries: object) -> list[Tensor]:
         """Every tensor of a list of entries."""
         if not isinstance(entries, list):
             raise Untransportable("a list of tensor entries that is no list")
         return [self.tensor(entry) for entry in entries]
+
+
+def _with_grad(tensor: Tensor, entry: dict[str, Any]) -> Tensor:
+    asked = entry.get("requires_grad") is True and (tensor.is_floating_point() or tensor.is_complex())
+    return tensor.requires_grad_(True) if asked else tensor
 
 
 def locate(tensor: Tensor) -> dict[str, Any]:

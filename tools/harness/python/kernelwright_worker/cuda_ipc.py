@@ -14,9 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .layout import Layout
 from .trees import Untransportable
 
 _HANDLE_BYTES = 64
+#: The unit in which the driver maps memory: a smaller allocation may share one with others, which would then be shared as well.
+_PAGE = 2 << 20
+_ALIGNMENT = 512
 _LAZY_ENABLE_PEER_ACCESS = 1
 
 
@@ -37,6 +41,8 @@ def _driver() -> ctypes.CDLL:
     library.cuIpcOpenMemHandle_v2.argtypes = [ctypes.POINTER(pointer), _Handle, ctypes.c_uint]
     library.cuIpcCloseMemHandle.argtypes = [pointer]
     library.cuMemcpyDtoD_v2.argtypes = [pointer, pointer, size]
+    library.cuMemAlloc_v2.argtypes = [ctypes.POINTER(pointer), size]
+    library.cuMemFree_v2.argtypes = [pointer]
     return library
 
 
@@ -70,6 +76,47 @@ def export(address: int, device: int) -> dict[str, Any]:
         "address": address,
         "device": device,
     }
+
+
+class Outbox:
+    """Device memory through which tensors go to another process. Whoever opens it can map all of it, so nothing else ever lies there.
+
+    What was put there stays until the next time: the other process has to have taken its copy by then.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._address = ctypes.c_uint64()
+        self._size = 0
+
+    def put(self, tensors: list[Tensor]) -> list[dict[str, Any]]:
+        """Copies tensors of this device (plain, see `admit_plain`) and gives their entries; raises `DriverError`."""
+        layouts, places, end = [], [], 0
+        for tensor in tensors:
+            layouts.append(Layout.of(tensor))
+            places.append(end)
+            end += -(-layouts[-1].nbytes // _ALIGNMENT) * _ALIGNMENT
+        with torch.cuda.device(self._device):
+            self._reserve(end)
+            for tensor, layout, place in zip(tensors, layouts, places):
+                if layout.nbytes:
+                    _call("cuMemcpyDtoD_v2", self._address.value + place, tensor.data_ptr(), layout.nbytes)
+            torch.cuda.synchronize(self._device)
+        entries = []
+        for tensor, layout, place in zip(tensors, layouts, places):
+            memory = export(self._address.value + place, self._device.index)
+            entries.append(layout.entry(memory={"cuda_ipc": memory}, requires_grad=tensor.requires_grad, device="cuda"))
+        return entries
+
+    def _reserve(self, size: int) -> None:
+        if 0 < size <= self._size or self._size and not size:
+            return
+        if self._size:
+            _call("cuMemFree_v2", self._address.value)
+            self._size = 0
+        size = max(1, -(-size // _PAGE)) * _PAGE
+        _call("cuMemAlloc_v2", ctypes.byref(self._address), size)
+        self._size = size
 
 
 def read(memory: object, nbytes: int) -> Tensor:

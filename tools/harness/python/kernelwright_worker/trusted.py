@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import degenerate, failures, recipes
+from . import ceilings, cuda_ipc, degenerate, failures, recipes
 from .arena import Arena, write_arena
 from .baselines import Baselines
 from .channel import Channel, Reply, WorkerError, serve
@@ -69,7 +69,7 @@ class Trusted:
 
     def handlers(self) -> dict[str, Any]:
         """Every operation by name."""
-        names = ("draw", "expect", "compare", "compare_runs", "forget", "baseline", "place", "time", "clear")
+        names = ("draw", "expect", "compare", "compare_runs", "forget", "baseline", "place", "time", "clear", "copy_rate", "device_state")
         return {"load": self.load, **{name: self._on_loaded(name) for name in names}}
 
     def _on_loaded(self, name: str) -> Any:
@@ -94,6 +94,7 @@ class _Loaded:
         self._baselines = Baselines(reference, device)
         self._batch = Batch(device)
         self._batch.settle()
+        self._outbox = cuda_ipc.Outbox(device.torch) if device.is_cuda else None
         self._inputs: dict[int, list[Any]] = {}
         self._kinds: dict[int, str] = {}
         self._recipes: dict[int, tuple[int, Recipe]] = {}
@@ -109,8 +110,14 @@ class _Loaded:
         self._inputs[entry], self._kinds[entry] = inputs, kind
         tensors: list[Tensor] = []
         tree = encode(inputs, tensors, lambda tensor: tensor)
+        answer = {"inputs": tree, "label": LABELS[kind], "skipped": None}
+        if self._outbox is not None:
+            try:
+                return Reply({**answer, "tensors": self._outbox.put(tensors)})
+            except cuda_ipc.DriverError:
+                self._outbox = None  # not every system lets processes share device memory; then it goes through the host
         fd, entries = write_arena(tensors)
-        return Reply({"inputs": tree, "tensors": entries, "label": LABELS[kind], "skipped": None}, [fd])
+        return Reply({**answer, "tensors": entries}, [fd])
 
     def expect(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         entry = body["entry"]
@@ -188,6 +195,12 @@ class _Loaded:
     def clear(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         self._batch.clear()
         return {}
+
+    def copy_rate(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        return {"bytes_per_second": ceilings.copy_rate(self._device)}
+
+    def device_state(self, _body: dict[str, Any], _fds: list[int]) -> Any:
+        return ceilings.state(self._device)
 
     def _base(self, entry: int) -> list[Any]:
         inputs = self._inputs.get(entry)
