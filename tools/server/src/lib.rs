@@ -6,12 +6,14 @@
 //! - [`prepare`] makes the tools acceptable to every host: plain schemas, and failures that say how to go on;
 //! - [`ToolFailure`] is the one form of a tool's failure: code, reason, fix;
 //! - [`Progress`] keeps hosts from giving up on a long call, and says when nobody waits for it any more;
+//! - [`Jobs`] lets work outlast the call that asked for it, as hosts that give up all the same make it;
 //! - [`lint`] lists what hosts would object to, for each server's tests.
 //!
-//! The crate knows nothing of kernels. It keeps no jobs: a call lives as long as its request.
+//! The crate knows nothing of kernels.
 
 mod failure;
 mod http;
+mod jobs;
 mod lint;
 mod logging;
 mod progress;
@@ -21,6 +23,7 @@ mod stdio;
 mod transport;
 
 pub use failure::ToolFailure;
+pub use jobs::{JobAnswer, JobRequest, Jobs, Work, job_output};
 pub use lint::lint;
 pub use logging::log_to_stderr;
 pub use progress::Progress;

@@ -9,9 +9,9 @@ use rmcp::RoleServer;
 use rmcp::model::ProgressNotificationParam;
 use rmcp::service::RequestContext;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 /// When to speak.
 #[derive(Clone, Copy, Debug)]
@@ -31,22 +31,37 @@ const CADENCE: Cadence = Cadence { heartbeat: Duration::from_secs(5), breath: Du
 pub struct Progress {
     message: watch::Sender<String>,
     cancelled: CancellationToken,
-    reporter: Option<JoinHandle<()>>,
+    #[expect(dead_code, reason = "reports until it is dropped")]
+    reporter: Reporter,
+}
+
+/// Sends what is said to the client, for as long as it is held.
+#[derive(Debug)]
+pub(crate) struct Reporter(#[expect(dead_code, reason = "reports until it is dropped")] Option<AbortOnDropHandle<()>>);
+
+impl Reporter {
+    fn start(context: &RequestContext<RoleServer>, messages: watch::Receiver<String>) -> Self {
+        Self(context.meta.get_progress_token().map(|token| {
+            let peer = context.peer.clone();
+            AbortOnDropHandle::new(tokio::spawn(report(messages, CADENCE, move |seconds, message| {
+                let peer = peer.clone();
+                let notification = ProgressNotificationParam::new(token.clone(), seconds).with_message(message);
+                async move { peer.notify_progress(notification).await.is_ok() }
+            })))
+        }))
+    }
 }
 
 impl Progress {
     /// Begins to report on the request, with what is done first.
     pub fn start(context: &RequestContext<RoleServer>, message: impl Into<String>) -> Self {
         let (sender, receiver) = watch::channel(message.into());
-        let reporter = context.meta.get_progress_token().map(|token| {
-            let peer = context.peer.clone();
-            tokio::spawn(report(receiver, CADENCE, move |seconds, message| {
-                let peer = peer.clone();
-                let notification = ProgressNotificationParam::new(token.clone(), seconds).with_message(message);
-                async move { peer.notify_progress(notification).await.is_ok() }
-            }))
-        });
-        Self { message: sender, cancelled: context.ct.clone(), reporter }
+        Self { message: sender, cancelled: context.ct.clone(), reporter: Reporter::start(context, receiver) }
+    }
+
+    /// Reports on the request what somebody else says, until the returned value is dropped.
+    pub(crate) fn follow(context: &RequestContext<RoleServer>, messages: watch::Receiver<String>) -> Reporter {
+        Reporter::start(context, messages)
     }
 
     /// Says what is being done now. Never waits; of messages in quick succession the last one is sent.
@@ -60,14 +75,6 @@ impl Progress {
     #[must_use]
     pub fn cancelled(&self) -> CancellationToken {
         self.cancelled.clone()
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if let Some(reporter) = &self.reporter {
-            reporter.abort();
-        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::client::fixture;
 use crate::http::Server;
 
 /// A client that passes on what it is told.
-struct Listener(mpsc::UnboundedSender<String>);
+pub(crate) struct Listener(pub(crate) mpsc::UnboundedSender<String>);
 
 impl ClientHandler for Listener {
     async fn on_progress(&self, progress: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {

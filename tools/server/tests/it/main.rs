@@ -5,4 +5,5 @@
 mod client;
 mod eras;
 mod http;
+mod jobs;
 mod stdio;

@@ -17,7 +17,10 @@ async fn a_session_opens_and_lists_tidy_tools_in_order() {
     session.send(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})).await;
     let listed = session.answer(2).await["result"].take();
     let tools: Vec<rmcp::model::Tool> = serde_json::from_value(listed["tools"].clone()).unwrap();
-    assert_eq!(tools.iter().map(|tool| tool.name.as_ref()).collect::<Vec<_>>(), ["count", "divide", "work"]);
+    assert_eq!(
+        tools.iter().map(|tool| tool.name.as_ref()).collect::<Vec<_>>(),
+        ["allow", "build", "cancel_job", "count", "divide", "get_job", "work"]
+    );
     assert_eq!(kernelwright_server::lint("fixture", &tools), Vec::<String>::new());
 }
 
