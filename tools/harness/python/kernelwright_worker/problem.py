@@ -1,4 +1,8 @@
-"""The user's problem file: `Model`, `get_inputs` and, where it takes arguments, `get_init_inputs`."""
+"""The user's problem file: `Model`, `get_inputs` and, where it takes arguments, `get_init_inputs`.
+
+A problem may have several sets of inputs: `SHAPES`, a list whose elements `get_inputs` takes one of, or `get_inputs_list()`, which returns the
+inputs of every set. One of them is selected at any time; a problem of the usual form has one.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import linecache
 import sys
 import types
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -34,8 +39,9 @@ class Problem:
             exec(compile(source, self._filename, "exec"), module.__dict__)
         self._module = module
         self._model = self._member("Model", required=True)
-        self._get_inputs = self._member("get_inputs", required=True)
         self._get_init_inputs = self._member("get_init_inputs", required=False)
+        self._sets = self._input_sets()
+        self._selected = 0
 
     def _member(self, name: str, required: bool) -> Any:
         member = getattr(self._module, name, None)
@@ -44,6 +50,32 @@ class Problem:
         if member is not None and not callable(member):
             raise WorkerError("problem_shape", "import", f"`{name}` of the problem file is not callable")
         return member
+
+    def _input_sets(self) -> list[_InputSet]:
+        """The sets of inputs, each with its name; a set without one is named by what it holds."""
+        shapes, get_inputs_list = getattr(self._module, "SHAPES", None), self._member("get_inputs_list", required=False)
+        if shapes is not None:
+            get_inputs = self._member("get_inputs", required=True)
+            if not isinstance(shapes, (list, tuple)) or not shapes:
+                raise WorkerError("problem_shape", "import", "`SHAPES` of the problem file is no list, or an empty one")
+            return [_InputSet(_label(shape), "get_inputs", lambda shape=shape: _with(get_inputs, shape)) for shape in shapes]
+        if get_inputs_list is None:
+            return [_InputSet("", "get_inputs", self._member("get_inputs", required=True))]
+        with self._reported("problem_run", "get_inputs_list"):
+            count = len(_sequence(get_inputs_list(), "get_inputs_list"))
+        if not count:
+            raise WorkerError("problem_shape", "get_inputs_list", "`get_inputs_list` returns no set of inputs")
+        return [_InputSet("", "get_inputs_list", lambda i=i: _sequence(get_inputs_list(), "get_inputs_list")[i]) for i in range(count)]
+
+    def sets(self) -> list[str]:
+        """The names of the sets of inputs, in their order; empty where a set has no name of its own."""
+        return [one.name for one in self._sets]
+
+    def select(self, index: int) -> None:
+        """Takes the inputs of this set from here on."""
+        if not 0 <= index < len(self._sets):
+            raise WorkerError("internal", "select", f"there is no set {index!r} of inputs")
+        self._selected = index
 
     def _reported(self, kind: str, phase: str) -> _Reported:
         return _Reported(kind, phase, self._filename)
@@ -69,22 +101,11 @@ class Problem:
 
     def inputs(self, seed: int, device: Device) -> list[Any]:
         """The inputs of one call, on the device."""
-        with self._reported("problem_run", "get_inputs"):
-            values = self._draw(seed, device)
-        plain = self._plain(_sequence(values, "get_inputs"), "get_inputs")
+        selected = self._sets[self._selected]
+        with self._reported("problem_run", selected.function):
+            values = _draw(selected.draw, seed, device)
+        plain = self._plain(_sequence(values, selected.function), selected.function)
         return map_tensors(plain, lambda tensor: tensor if tensor.device == device.torch else fresh_copy(tensor, device.torch))
-
-    def _draw(self, seed: int, device: Device) -> Any:
-        if device.is_cuda:
-            # Large inputs are drawn many times faster on the device; code that insists on the CPU is run again there.
-            seed_all(seed)
-            try:
-                with device.torch:
-                    return self._get_inputs()
-            except RuntimeError:
-                pass
-        seed_all(seed)
-        return self._get_inputs()
 
     def _plain(self, values: list[Any], function: str) -> list[Any]:
         """The values as a transport leaves them, so that both sides get the same containers."""
@@ -99,6 +120,42 @@ class Problem:
         """One call of a module of this problem, without gradients."""
         with self._reported("problem_run", "run"), torch.no_grad():
             return module(*inputs)
+
+
+@dataclass(frozen=True)
+class _InputSet:
+    """One set of inputs: its name, the function of the problem file that makes it, and how to call that."""
+
+    name: str
+    function: str
+    draw: Callable[[], Any]
+
+
+def _draw(make: Callable[[], Any], seed: int, device: Device) -> Any:
+    if device.is_cuda:
+        # Large inputs are drawn many times faster on the device; code that insists on the CPU is run again there.
+        seed_all(seed)
+        try:
+            with device.torch:
+                return make()
+        except RuntimeError:
+            pass
+    seed_all(seed)
+    return make()
+
+
+def _with(function: Callable[..., Any], shape: Any) -> Any:
+    """`function` with an element of `SHAPES`: a tuple or a dict holds its arguments."""
+    if isinstance(shape, tuple):
+        return function(*shape)
+    return function(**shape) if isinstance(shape, dict) else function(shape)
+
+
+def _label(shape: object) -> str:
+    """The name of an element of `SHAPES`, on one line."""
+    text = shape if isinstance(shape, str) else repr(shape)
+    text = " ".join(text.split())
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 class _Reported:

@@ -41,10 +41,8 @@ class Trusted:
         problem = Problem(body["source"], body["name"])
         init = problem.init_inputs(seed)
         reference = Reference(problem, init, seed, device)
-        inputs = problem.inputs(seed, device)
-        outputs, first_ns = reference.first_run(inputs)
-        reason, reference_ns = degenerate.find(problem, reference, inputs, outputs, first_ns, seed, device)
-        self._loaded = _Loaded(problem, reference, device)
+        facts = _facts(problem, reference, seed, device)
+        self._loaded = _Loaded(problem, reference, seed, device)
         tensors: list[Tensor] = []
         tree = encode(init, tensors, lambda tensor: tensor)
         state = []
@@ -54,22 +52,19 @@ class Trusted:
         fd, entries = write_arena(tensors)
         return Reply(
             {
-                "inputs": [line for value in inputs for line in describe_value(value)],
-                "outputs": describe_value(outputs),
+                **facts,
                 "init": tree,
                 "tensors": entries,
                 "state": state,
                 "has_state": bool(state),
-                "degenerate": reason,
-                "reference_ns": reference_ns,
-                "device_memory": device.free_memory(),
+                "sets": problem.sets(),
             },
             [fd],
         )
 
     def handlers(self) -> dict[str, Any]:
         """Every operation by name."""
-        names = ("draw", "expect", "compare", "compare_runs", "forget", "baseline", "place", "time", "clear", "copy_rate", "device_state")
+        names = ("select", "draw", "expect", "compare", "verify", "forget", "baseline", "place", "time", "clear", "copy_rate", "device_state")
         return {"load": self.load, **{name: self._on_loaded(name) for name in names}}
 
     def _on_loaded(self, name: str) -> Any:
@@ -87,9 +82,10 @@ class Trusted:
 class _Loaded:
     """The operations on a loaded problem; each takes a request's body and descriptors."""
 
-    def __init__(self, problem: Problem, reference: Reference, device: Device) -> None:
+    def __init__(self, problem: Problem, reference: Reference, seed: int, device: Device) -> None:
         self._problem = problem
         self._reference = reference
+        self._seed = seed
         self._device = device
         self._baselines = Baselines(reference, device)
         self._batch = Batch(device)
@@ -99,6 +95,15 @@ class _Loaded:
         self._kinds: dict[int, str] = {}
         self._recipes: dict[int, tuple[int, Recipe]] = {}
         self._expected: dict[int, Expectation] = {}
+
+    def select(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        """Goes over to another set of inputs; nothing that was drawn, expected or prepared for the last one stays."""
+        self._batch.clear()
+        self.forget({"all": True}, [])
+        self._problem.select(body["set"])
+        self._reference.renew()
+        self._baselines = Baselines(self._reference, self._device)
+        return _facts(self._problem, self._reference, self._seed, self._device)
 
     def draw(self, body: dict[str, Any], _fds: list[int]) -> Reply:
         entry, kind, base = body["entry"], body["kind"], body.get("base")
@@ -162,14 +167,26 @@ class _Loaded:
                     mismatch["detail"] = f"changed, which the reference does not do: {mismatch['detail']}"
                 result.mismatches.append(mismatch)
 
-    def compare_runs(self, body: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+    def verify(self, body: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         arena = Arena.received(fds)
-        a, b = (decode(body[name]["outputs"], arena.tensors(body[name]["tensors"])) for name in ("a", "b"))
-        expectation = self._expected.get(body.get("entry", -1))
-        # The reference's own noise bounds what two runs may differ by, where an entry is named.
-        scales = dict(expectation.outputs.scales) if expectation is not None else {}
-        mismatches = compare(Expected(a, a, scales=scales), b, "output").mismatches
-        return {"differs": f"{mismatches[0]['output']}: {mismatches[0]['detail']}" if mismatches else None}
+        return {"comparisons": [self._verify(call, arena) for call in body["calls"]]}
+
+    def _verify(self, call: dict[str, Any], arena: Arena) -> dict[str, Any] | None:
+        """Compares what a timed call gave; None where the reference has no answer for its inputs.
+
+        Most are as near to the reference at declared precision as they must be to the exact values: only others cost a float64 run.
+        """
+        actual = decode(call["outputs"], arena.tensors(call["tensors"]))
+        inputs = recipes.apply(self._base(call["base"]), Recipe.parse(call.get("recipe")), self._device.torch)
+        try:
+            result = compare(self._reference.expect(inputs, NanRule.MUST_MATCH, double=False).outputs, actual, "output")
+            if result.mismatches:
+                result = compare(self._reference.expect(inputs, NanRule.MUST_MATCH).outputs, actual, "output")
+        except WorkerError as error:
+            if "CUDA error" in error.message:
+                raise
+            return None
+        return result.to_json()
 
     def forget(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         known = {*self._inputs, *self._recipes, *self._expected}
@@ -218,6 +235,20 @@ class _Loaded:
     def _forget(self, entry: int) -> None:
         for table in (self._inputs, self._kinds, self._recipes, self._expected):
             table.pop(entry, None)
+
+
+def _facts(problem: Problem, reference: Reference, seed: int, device: Device) -> dict[str, Any]:
+    """What a first run on the selected set of inputs shows."""
+    inputs = problem.inputs(seed, device)
+    outputs, first_ns = reference.first_run(inputs)
+    reason, reference_ns = degenerate.find(problem, reference, inputs, outputs, first_ns, seed, device)
+    return {
+        "inputs": [line for value in inputs for line in describe_value(value)],
+        "outputs": describe_value(outputs),
+        "degenerate": reason,
+        "reference_ns": reference_ns,
+        "device_memory": device.free_memory(),
+    }
 
 
 def _same_value(expected: Any, got: Any, device: torch.device) -> bool:
