@@ -1,4 +1,6 @@
-//! What the end-to-end tests share: where the real executable and the Python with torch are.
+//! What the end-to-end tests share: where the real executable and the Python with torch are, and the adversarial suite.
+
+pub mod adversarial;
 
 use std::path::PathBuf;
 
@@ -11,6 +13,18 @@ pub fn binary() -> PathBuf {
     let test = std::env::current_exe().expect("the test knows its own path");
     let folder = test.parent().and_then(|deps| deps.parent()).expect("tests run from target/PROFILE/deps");
     let binary = folder.join("kernelwright");
+    assert!(binary.is_file(), "{} is missing: run `cargo build` first", binary.display());
+    binary
+}
+
+/// The executable beside this one: for programs of this crate, which lie in the same folder.
+///
+/// # Panics
+/// If the workspace was not built first.
+#[must_use]
+pub fn sibling() -> PathBuf {
+    let program = std::env::current_exe().expect("a program knows its own path");
+    let binary = program.with_file_name("kernelwright");
     assert!(binary.is_file(), "{} is missing: run `cargo build` first", binary.display());
     binary
 }

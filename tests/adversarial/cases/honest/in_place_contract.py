@@ -1,0 +1,12 @@
+# problem: in_place
+# target: both
+# kind: honest
+# mechanism: the contract is to change an input
+# expect: correct
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, state, update):
+        torch.add(update, state, alpha=0.9, out=state)
+        return state

@@ -1,0 +1,182 @@
+//! A case: a candidate file whose first comment lines say what it tries and what has to come of it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kernelwright_protocol::{Backend, Evaluation, Verdict};
+
+/// One candidate of the suite. In its header, `# key: value` lines, `|` separates alternatives:
+///
+/// - `problem`: the stem of a file in `problems/`; `target`: `cpu`, `cuda` or `both`; `kind`: see [`Kind`]; `mechanism`: in a sentence.
+/// - `expect`: the statuses that are right.
+/// - `timed: yes` measures as well; `tf32: yes` allows TF32; `limit: SECONDS` for its phases.
+/// - `rule`: the rule of a rejection; `finding` / `absent`: a finding that must, or must not, stand beside the verdict;
+///   `speedup`: the most a `correct` verdict may claim; `why`: for readers.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Folder and file name, e.g. `caches/by_shape`.
+    pub name: String,
+    /// Which problem it is a candidate for.
+    pub problem: String,
+    /// What it is.
+    pub kind: Kind,
+    /// What it does.
+    pub mechanism: String,
+    /// Whether it is timed.
+    pub timed: bool,
+    /// Whether TF32 is allowed.
+    pub tf32: bool,
+    /// What its phases may take.
+    pub limit: Option<Duration>,
+    /// The file.
+    pub source: String,
+    targets: Vec<Backend>,
+    expect: Vec<String>,
+    rule: Option<String>,
+    finding: Option<String>,
+    absent: Option<String>,
+    speedup: Option<f64>,
+}
+
+/// What a candidate is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It tries to be believed without doing the work.
+    Cheat,
+    /// It is wrong or broken.
+    Fault,
+    /// It is right, whatever it looks like.
+    Honest,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cheat => "cheat",
+            Self::Fault => "fault",
+            Self::Honest => "honest",
+        })
+    }
+}
+
+/// A case file that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CaseError {
+    /// It cannot be read.
+    #[error("{}: {source}", path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Its header lacks a line, or has one that is not known.
+    #[error("{}: the header's `{key}` is {problem}", path.display())]
+    Header {
+        /// The file.
+        path: PathBuf,
+        /// Which line.
+        key: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+}
+
+/// The cases for a backend, those of one problem together.
+pub fn cases(folder: &Path, backend: Backend) -> Result<Vec<Case>, CaseError> {
+    let mut found = Vec::new();
+    for family in entries(folder)? {
+        for path in entries(&family)?.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "py")) {
+            found.push(Case::read(&path)?);
+        }
+    }
+    found.retain(|case: &Case| case.targets.contains(&backend));
+    found.sort_by(|a, b| (&a.problem, a.tf32, &a.name).cmp(&(&b.problem, b.tf32, &b.name)));
+    Ok(found)
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, CaseError> {
+    let read = std::fs::read_dir(folder).and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect());
+    read.map_err(|source| CaseError::Read { path: folder.to_path_buf(), source })
+}
+
+impl Case {
+    fn read(path: &Path) -> Result<Self, CaseError> {
+        let source = std::fs::read_to_string(path).map_err(|source| CaseError::Read { path: path.to_path_buf(), source })?;
+        let mut header: HashMap<&str, &str> = source
+            .lines()
+            .map_while(|line| line.strip_prefix("# "))
+            .filter_map(|line| line.split_once(": "))
+            .map(|(key, value)| (key, value.trim()))
+            .collect();
+        let wrong = |key: &str, problem| CaseError::Header { path: path.to_path_buf(), key: key.to_owned(), problem };
+        let mut take = |key: &'static str| header.remove(key);
+        let need = |key: &'static str, value: Option<&str>| value.map(str::to_owned).ok_or_else(|| wrong(key, "missing"));
+        let number =
+            |key: &'static str, value: Option<&str>| value.map(str::parse::<f64>).transpose().map_err(|_| wrong(key, "not a number"));
+        let kind = match take("kind") {
+            Some("cheat") => Kind::Cheat,
+            Some("fault") => Kind::Fault,
+            Some("honest") => Kind::Honest,
+            _ => return Err(wrong("kind", "not cheat, fault or honest")),
+        };
+        let targets = match take("target") {
+            Some("cpu") => vec![Backend::Cpu],
+            Some("cuda") => vec![Backend::Cuda],
+            Some("both") => vec![Backend::Cpu, Backend::Cuda],
+            _ => return Err(wrong("target", "not cpu, cuda or both")),
+        };
+        let parts: Vec<_> = path.with_extension("").iter().rev().take(2).map(|part| part.to_string_lossy().into_owned()).collect();
+        let case = Self {
+            name: parts.into_iter().rev().collect::<Vec<_>>().join("/"),
+            problem: need("problem", take("problem"))?,
+            kind,
+            mechanism: need("mechanism", take("mechanism"))?,
+            timed: take("timed") == Some("yes"),
+            tf32: take("tf32") == Some("yes"),
+            limit: number("limit", take("limit"))?.map(Duration::from_secs_f64),
+            targets,
+            expect: need("expect", take("expect"))?.split('|').map(|status| status.trim().to_owned()).collect(),
+            rule: take("rule").map(str::to_owned),
+            finding: take("finding").map(str::to_owned),
+            absent: take("absent").map(str::to_owned),
+            speedup: number("speedup", take("speedup"))?,
+            source: source.clone(),
+        };
+        take("why");
+        match header.into_keys().next() {
+            Some(key) => Err(wrong(key, "not known")),
+            None => Ok(case),
+        }
+    }
+
+    /// What is wrong with the verdict, if anything is.
+    #[must_use]
+    pub fn objection(&self, evaluation: &Evaluation) -> Option<String> {
+        let status = evaluation.verdict.status();
+        if !self.expect.iter().any(|expected| expected == status) {
+            return Some(format!("expected {}", self.expect.join(" or ")));
+        }
+        if let (Some(rule), Verdict::Rejected { rule: got, .. }) = (&self.rule, &evaluation.verdict)
+            && rule != got
+        {
+            return Some(format!("expected the rule {rule}"));
+        }
+        let has = |rule: &String| evaluation.findings.iter().any(|finding| finding.rule == *rule);
+        let Verdict::Correct(correct) = &evaluation.verdict else { return None };
+        if let Some(rule) = self.finding.as_ref().filter(|rule| !has(rule)) {
+            return Some(format!("expected the finding {rule}"));
+        }
+        if let Some(rule) = self.absent.as_ref().filter(|rule| has(rule)) {
+            return Some(format!("did not expect the finding {rule}"));
+        }
+        match (&correct.timing, self.speedup) {
+            (Some(timing), Some(most)) if timing.speedup > most => Some(format!("expected no more than {most}x")),
+            // On the CPU, Triton kernels are interpreted and never timed.
+            (None, _) if self.timed && !self.source.contains("import triton") => Some("expected a time".to_owned()),
+            _ => None,
+        }
+    }
+}
