@@ -1,7 +1,7 @@
 """Entry point of every Python worker: `worker.py ROLE --channel FD`.
 
 A role is a module of `kernelwright_worker` with `main(channel)`. torch is imported and `ready` is sent before the role's module reads its
-first request, so that a spare worker can be started ahead of time.
+first request. The role `nursery` forks the others: `main` returns in each of them, with the role it has from then on.
 """
 
 import argparse
@@ -17,24 +17,32 @@ from kernelwright_worker.channel import Channel, WorkerError  # noqa: E402
 # The tools of the interpreter's environment (ninja for C++ extensions) are found although nobody activated it.
 os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
 
-ROLES = {"trusted": "trusted", "untrusted": "untrusted", "profile": "profile_role"}
+ROLES = {"trusted": "trusted", "untrusted": "untrusted", "profile": "profile_role", "compile": "compile_role"}
 
 
 def main() -> int:
     """Runs one role until the supervisor closes the channel; the exit code."""
     parser = argparse.ArgumentParser(prog="worker.py")
-    parser.add_argument("role", choices=sorted(ROLES))
+    parser.add_argument("role", choices=["nursery", *sorted(ROLES)])
     parser.add_argument("--channel", type=int, required=True, help="file descriptor of the socket to the supervisor")
     arguments = parser.parse_args()
-    channel = Channel.inherited(arguments.channel)
+    role, channel = arguments.role, Channel.inherited(arguments.channel)
     try:
-        from kernelwright_worker.ready import describe_python
+        if role == "nursery":
+            from kernelwright_worker import nursery
 
-        channel.send(describe_python(import_triton=arguments.role == "untrusted"))
+            born = nursery.main(channel)
+            if born is None:
+                return 0
+            role, channel = born.role, born.channel
+        else:
+            from kernelwright_worker.ready import describe_python
+
+            channel.send(describe_python(import_triton=role in ("untrusted", "compile")))
     except WorkerError as error:
         channel.send({"error": error.to_json()})
         return 1
-    importlib.import_module(f"kernelwright_worker.{ROLES[arguments.role]}").main(channel)
+    importlib.import_module(f"kernelwright_worker.{ROLES[role]}").main(channel)
     return 0
 
 

@@ -6,8 +6,10 @@
 mod channel;
 mod log;
 mod memory;
+mod nursery;
 mod process;
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -20,6 +22,7 @@ use serde_json::{Map, Value};
 
 pub use log::WorkerLog;
 pub use memory::{Arena, Window};
+pub use nursery::Nursery;
 pub use process::{Exit, FreezeError, supervise};
 
 use crate::sandbox::{self, Confinement, Isolation, Limits, Report, Spec};
@@ -38,6 +41,10 @@ pub enum Role {
     Profile,
     /// Takes figures of one candidate with the candidate in its own process; never believed, and confined.
     ProfileCandidate,
+    /// Compiles what one candidate would launch, without a device; never believed, and confined.
+    Compile,
+    /// Forks the others; see [`Nursery`]. Believed: it runs nothing but imports.
+    Nursery,
 }
 
 impl Role {
@@ -46,12 +53,14 @@ impl Role {
             Self::Trusted => "trusted",
             Self::Untrusted => "untrusted",
             Self::Profile | Self::ProfileCandidate => "profile",
+            Self::Compile => "compile",
+            Self::Nursery => "nursery",
         }
     }
 
     /// Whether it runs candidate code.
     fn is_confined(self) -> bool {
-        matches!(self, Self::Untrusted | Self::ProfileCandidate)
+        matches!(self, Self::Untrusted | Self::ProfileCandidate | Self::Compile)
     }
 }
 
@@ -100,6 +109,9 @@ pub enum LaunchError {
         /// The end of what it printed.
         tail: String,
     },
+    /// A nursery did not fork.
+    #[error("the nursery failed: {0}")]
+    Nursery(#[source] AskError),
     /// Python was not ready in time.
     #[error("the worker was not ready within {} s", .0.as_secs())]
     Slow(Duration),
@@ -185,8 +197,13 @@ pub struct Worker {
 impl Worker {
     /// Starts a worker and waits until it is ready, at most `limit`. A confined one is then stopped.
     pub async fn launch(launch: Launch<'_>, limit: Duration) -> Result<Self, LaunchError> {
-        let (mut channel, theirs) = Channel::pair()?;
+        let (channel, theirs) = Channel::pair()?;
         let group = Group::start(launch.command(theirs)?).await?;
+        Self::settle(group, channel, launch, limit).await
+    }
+
+    /// Waits until a process is ready, at most `limit`.
+    async fn settle(group: Group, mut channel: Channel, launch: Launch<'_>, limit: Duration) -> Result<Self, LaunchError> {
         let Launch { role, log, scratch, .. } = launch;
         let started = tokio::time::timeout(limit, greet(&mut channel, &group, &log)).await;
         let (sandbox, ready) = started.map_err(|_| LaunchError::Slow(limit))??;
@@ -368,13 +385,21 @@ impl Launch<'_> {
             isolation: self.isolation(),
         };
         let mut command = Command::new(&self.helper);
-        command.arg(sandbox::VERB).arg(serde_json::to_string(&spec)?).env_clear().envs(surroundings::passed());
-        // Programs of a virtual environment that nobody activated: `load_inline` looks for ninja on the PATH.
-        command.env("PATH", surroundings::search_path(self.interpreter.path.parent()));
-        command.envs(self.workspace()).envs(self.variables.iter().map(|(name, value)| (name, value))).current_dir(self.scratch.path());
+        command.arg(sandbox::VERB).arg(serde_json::to_string(&spec)?);
+        command.env_clear().envs(self.environment()).current_dir(self.scratch.path());
         let log = self.log.open()?;
         command.stdin(Stdio::from(channel)).stdout(log.try_clone()?).stderr(log);
         Ok(command)
+    }
+
+    /// Every variable of the worker; a later one replaces an earlier one of the same name.
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        let mut variables = surroundings::passed();
+        // Programs of a virtual environment that nobody activated: `load_inline` looks for ninja on the PATH.
+        variables.push(("PATH".into(), surroundings::search_path(self.interpreter.path.parent())));
+        variables.extend(self.workspace().into_iter().map(|(name, value)| (name.into(), value.into())));
+        variables.extend(self.variables.iter().map(|(name, value)| (name.into(), value.into())));
+        variables
     }
 
     fn isolation(&self) -> Isolation {
@@ -398,6 +423,7 @@ impl Launch<'_> {
             ("XDG_CACHE_HOME", folder("cache")),
             ("TORCH_EXTENSIONS_DIR", folder("torch_extensions")),
             ("TORCHINDUCTOR_CACHE_DIR", folder("inductor")),
+            ("TRITON_HOME", folder("triton")),
             ("TRITON_CACHE_DIR", folder("triton")),
             ("CUDA_CACHE_PATH", folder("cuda")),
             ("OMP_NUM_THREADS", self.threads.to_string()),

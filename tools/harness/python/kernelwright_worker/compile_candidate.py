@@ -1,0 +1,122 @@
+"""One candidate followed to its launches on a part that is not there: imported, constructed and called once with the problem's shapes."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from . import failures
+from .channel import WorkerError
+from .compile_artifacts import Artifacts
+from .compile_device import Part, move, place, pretend
+from .compile_extension import Extensions, Unfollowable
+from .compile_process import Report
+from .compile_triton import Launches
+from .device import seed_all
+from .problem import Problem
+from .trees import map_tensors
+
+_MODULE_NAME = "kernelwright_candidate"
+_SEED = 1
+
+
+def follow(part: Part, problem_source: str, path: Path, artifacts: Artifacts, at_once: int, limit_s: float, report: Report) -> None:
+    """Reports every kernel that the candidate would launch on the part, then what kept it from its end, where something did.
+
+    Messages: kernels as `Launches` and `Extensions` report them, `{"fault": ...}` at most once, `{"note": ...}`.
+    """
+    problem = Problem(problem_source, "problem.py")
+    folder = f"{path.parent}/"
+
+    def own(name: str) -> bool:
+        return name.startswith(folder)
+
+    extensions = Extensions(part, artifacts, report, at_once, limit_s)
+    extensions.install()
+    launches = Launches(part, artifacts, report, own, at_once, limit_s)
+    if not part.is_gpu:
+        # Nothing is launched on the host: what counts is whether its C++ builds, which importing does.
+        _guarded(report, own, "import", lambda: _import(path))
+        extensions.compile()
+        return
+    mode = pretend(part, launches.counts)
+    launches.install()
+    with mode, torch.no_grad():
+        try:
+            init = _drawn(mode, lambda: problem.init_inputs(_SEED))
+            inputs = map_tensors(_drawn(mode, lambda: _inputs(problem)), place)
+        except WorkerError as error:
+            report({"fault": "problem", "kind": error.kind, "summary": error.message, "diagnostics": error.traceback})
+            return
+        module = _guarded(report, own, "import", lambda: _import(path))
+        # The sources are there once the file is imported; the rest may need what only a device can give.
+        extensions.compile()
+        if module is None:
+            return
+        made = _guarded(report, own, "construct", lambda: _construct(module, init))
+        if made is not None:
+            _guarded(report, own, "run", lambda: made(*inputs))
+        extensions.compile()
+
+
+def _inputs(problem: Problem) -> list[Any]:
+    from .device import Device
+
+    return problem.inputs(_SEED, Device("cpu"))
+
+
+def _drawn(mode: Any, work: Callable[[], list[Any]]) -> list[Any]:
+    """The problem's values without memory; drawn for real where making them needs their data."""
+    try:
+        return work()
+    except WorkerError:
+        from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+        with unset_fake_temporarily():
+            values = work()
+        return map_tensors(values, mode.from_tensor)
+
+
+def _import(path: Path) -> Any:
+    specification = importlib.util.spec_from_file_location(_MODULE_NAME, path)
+    if specification is None or specification.loader is None:
+        raise ImportError(f"{path.name} is no Python file")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[_MODULE_NAME] = module
+    specification.loader.exec_module(module)
+    if not callable(getattr(module, "ModelNew", None)):
+        raise WorkerError("no_model_new", "import", "the file defines no class `ModelNew`")
+    return module
+
+
+def _construct(module: Any, init: list[Any]) -> Any:
+    seed_all(_SEED)
+    return move(module.ModelNew(*init))
+
+
+def _guarded(report: Report, own: Callable[[str], bool], phase: str, work: Callable[[], Any]) -> Any:
+    """What the candidate's code gives; None where it ends early, which is reported."""
+    try:
+        return work()
+    except Unfollowable as end:
+        report({"note": str(end)})
+    except WorkerError as error:
+        report({"fault": phase, "summary": error.message, "diagnostics": error.traceback})
+    except BaseException as error:
+        worded = failures.describe(error, phase, phase, own)
+        report({"fault": phase, "summary": worded.message, "diagnostics": worded.traceback, **_explained(error)})
+    return None
+
+
+def _explained(error: BaseException) -> dict[str, str]:
+    """What to do about an error that only a machine without the device has."""
+    if type(error).__name__ in ("DataDependentOutputException", "DynamicOutputShapeException", "UnsupportedOperatorException"):
+        return {"hint": "this line needs the values of a tensor, and here tensors have shapes only: launch from shapes, not from data"}
+    return {}
+
+
