@@ -19,5 +19,5 @@ pub use interpreter::Interpreter;
 pub use package::Package;
 pub use scratch::{Scratch, default_cache};
 pub use worker::{
-    Arena, AskError, Exit, FreezeError, Launch, LaunchError, Ready, Refusal, Reply, Role, Window, Worker, WorkerLog, supervise,
+    Arena, AskError, Exit, FreezeError, Launch, LaunchError, Nursery, Ready, Refusal, Reply, Role, Window, Worker, WorkerLog, supervise,
 };

@@ -84,6 +84,10 @@ class Channel:
         """Ends the channel; the other end sees end of file."""
         self._connection.close()
 
+    def release(self) -> int:
+        """Gives up the descriptor without closing it; this channel is of no use any more."""
+        return self._connection.detach()
+
     def send(self, body: dict[str, Any], fds: Sequence[int] = ()) -> None:
         """Sends one message. `fds` travel with its first byte; the caller still owns them."""
         if fds:

@@ -5,12 +5,15 @@
 //! a session leader that dies with its parent, gives up what it does not need, reports which layers became active as the first
 //! message on the channel, and executes Python in its own place: the process id stays.
 //!
+//! A worker that a nursery forks has no helper: it gets a [`Plan`] made of the same parts, and applies it itself.
+//!
 //! Layers are best effort and independent: one that this kernel or this user cannot have is reported as missing with the reason and
 //! the others still apply. A sandbox reduces what candidate code can do; verdicts do not depend on it.
 //!
 //! What it does not do: it sets no disk quota (only a size limit per file), and as root the limit on processes does not bind.
 
 mod filesystem;
+mod plan;
 mod privileges;
 mod syscalls;
 
@@ -24,6 +27,8 @@ use std::process::Command;
 use kernelwright_protocol::{Backend, Bytes, Sandbox};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
+
+pub(crate) use plan::Plan;
 
 /// The verb under which the executable must call [`enter`].
 pub const VERB: &str = "__sandbox";
@@ -101,7 +106,7 @@ impl Layers {
     }
 }
 
-/// The helper's report: the first message on a worker's channel.
+/// The helper's report, or a forked worker's own: the first message on its channel.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Report {
     /// The layers are in place; Python starts next.

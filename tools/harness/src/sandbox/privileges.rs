@@ -11,8 +11,11 @@ use super::{Confinement, Layers};
 /// Address space that torch reserves without using it.
 const RESERVED_ADDRESSES: u64 = 16 << 30;
 
-/// Sets resource limits, and offers this process first where memory runs out.
-pub(super) fn limit(confinement: &Confinement, layers: &mut Layers) {
+/// The layer that the superuser does not have.
+pub(super) const PROCESSES: &str = "process limit";
+
+/// The limits that bind this user, and whether the one on processes is among them.
+pub(super) fn limits(confinement: &Confinement) -> (Vec<(Resource, u64)>, Result<(), String>) {
     let limits = &confinement.limits;
     let mut wanted = vec![
         (Resource::Core, 0),
@@ -20,15 +23,23 @@ pub(super) fn limit(confinement: &Confinement, layers: &mut Layers) {
         (Resource::Cpu, limits.cpu_seconds),
         (Resource::Nofile, limits.descriptors),
     ];
-    if rustix::process::getuid().is_root() {
-        layers.record("process limit", Err("does not bind the superuser".to_owned()));
-    } else {
-        wanted.push((Resource::Nproc, limits.processes));
-    }
     match confinement.backend {
         Backend::Cpu => wanted.extend(physical_memory().map(|bytes| (Resource::As, bytes + RESERVED_ADDRESSES))),
         // The driver reserves more addresses than the machine has memory.
         Backend::Cuda => {}
+    }
+    if rustix::process::getuid().is_root() {
+        return (wanted, Err("does not bind the superuser".to_owned()));
+    }
+    wanted.push((Resource::Nproc, limits.processes));
+    (wanted, Ok(()))
+}
+
+/// Sets resource limits, and offers this process first where memory runs out.
+pub(super) fn limit(confinement: &Confinement, layers: &mut Layers) {
+    let (wanted, processes) = limits(confinement);
+    if processes.is_err() {
+        layers.record(PROCESSES, processes);
     }
     let failed = wanted.into_iter().find_map(|(resource, value)| {
         let hard = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX).min(value);
@@ -58,8 +69,13 @@ pub(super) fn leave_namespaces(layers: &mut Layers) {
     layers.record("network namespace", outcome);
 }
 
+/// The user and the group that a user namespace has to map to themselves.
+pub(super) fn identity() -> (u32, u32) {
+    (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw())
+}
+
 fn leave_as_user() -> Result<(), String> {
-    let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let (user, group) = identity();
     unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNET | UnshareFlags::NEWIPC)?;
     let map = |file: &str, text: String| fs::write(file, text).map_err(|error| format!("{file}: {error}"));
     map("/proc/self/setgroups", "deny".to_owned())?;

@@ -88,7 +88,8 @@ pub(super) fn filter(backend: Backend) -> Result<(), String> {
     Ok(())
 }
 
-fn programs(backend: Backend) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
+/// The filters, in the order in which they are installed.
+pub(super) fn programs(backend: Backend) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let mut refused: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|&call| (call, vec![])).collect();
     let namespaces = NAMESPACES.iter().map(|&flag| when(0, SeccompCmpOp::MaskedEq(flag as u64), flag as u64));

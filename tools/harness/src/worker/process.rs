@@ -7,7 +7,8 @@ use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
 
 use rustix::process::{
-    DumpableBehavior, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, pidfd_open, waitid, waitpgid,
+    DumpableBehavior, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, kill_process_group, pidfd_open, waitid,
+    waitpgid,
 };
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -95,7 +96,7 @@ fn launcher() -> &'static mpsc::Sender<Order> {
     })
 }
 
-/// A process group led by a child of ours. Dropping it kills and reaps all of it.
+/// A process group led by a child of ours, started or come to us as an orphan. Dropping it kills and reaps all of it.
 #[derive(Debug)]
 pub(super) struct Group {
     leader: Pid,
@@ -110,6 +111,13 @@ impl Group {
         let lost = || io::Error::other("the launcher thread is gone");
         launcher().send((command, sender)).map_err(|_| lost())?;
         let leader = answer.await.map_err(|_| lost())??;
+        watch(leader).map(|exit| Self { leader, exit, reaped: false }).inspect_err(|_| end(leader))
+    }
+
+    /// Takes charge of a process that others have forked for us: it leads a group, its parent has ended, and it is our child now.
+    pub(super) fn adopt(leader: Pid) -> io::Result<Self> {
+        // Fails for a process that is no child of ours, whose number might not be its own for long.
+        waitid(WaitId::Pid(leader), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG)?;
         watch(leader).map(|exit| Self { leader, exit, reaped: false }).inspect_err(|_| end(leader))
     }
 
@@ -154,7 +162,7 @@ impl Group {
 
     /// Kills the group at once. What is left of it is reaped when this is dropped.
     pub(super) fn kill(&self) {
-        let _ = kill_process_group(self.leader, Signal::KILL);
+        kill(self.leader);
     }
 
     /// Kills the group and waits until nothing of it is left.
@@ -183,9 +191,15 @@ fn watch(process: Pid) -> io::Result<AsyncFd<OwnedFd>> {
     Ok(unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) }?)
 }
 
+/// Kills a process that is not reaped yet with its group, which it may not have made.
+fn kill(leader: Pid) {
+    let _ = kill_process_group(leader, Signal::KILL);
+    let _ = kill_process(leader, Signal::KILL);
+}
+
 /// Kills the group and reaps its members: the leader, and the orphans that came to us because of [`supervise`].
 fn end(leader: Pid) {
-    let _ = kill_process_group(leader, Signal::KILL);
+    kill(leader);
     // Orphans first, while the leader's unreaped entry still keeps the group's number from being reused.
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     let _ = waitid(WaitId::Pid(leader), options);
