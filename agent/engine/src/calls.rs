@@ -10,7 +10,7 @@ use crate::error::EngineError;
 use crate::own_tools::{self, OwnCall};
 use crate::render;
 use crate::session::{Flow, Session};
-use crate::toolbox::{DESCRIBE_TARGET, EVALUATE_KERNEL, MEASURE_BASELINE, PROFILE_KERNEL, SEARCH_KNOWLEDGE};
+use crate::toolbox::{DESCRIBE_TARGET, EVALUATE_KERNEL, JOB_TOOLS, MEASURE_BASELINE, PROFILE_KERNEL, SEARCH_KNOWLEDGE};
 
 /// The longest tool result the model is told, in characters.
 const RESULT_CHARACTERS: usize = 12_000;
@@ -41,7 +41,7 @@ impl Session<'_> {
     /// The tools the model is offered: the agent's own, then the servers', without what the engine does itself.
     pub(crate) fn offered(&self) -> Vec<ToolSpec> {
         let mut specs = own_tools::specs();
-        let listed = self.tools.tools().filter(|tool| tool.name != MEASURE_BASELINE && tool.name != DESCRIBE_TARGET);
+        let listed = self.tools.tools().filter(|tool| !is_the_engines(&tool.name));
         for tool in listed {
             if specs.iter().all(|spec| spec.name != tool.name) {
                 // How strictly a candidate is judged is not for its author to say.
@@ -69,8 +69,7 @@ impl Session<'_> {
                 Err(reason) => Reply::error(reason),
             });
         }
-        let hidden = name == MEASURE_BASELINE || name == DESCRIBE_TARGET;
-        if hidden || self.tools.find(name).is_none() {
+        if is_the_engines(name) || self.tools.find(name).is_none() {
             let names: Vec<String> = self.offered().into_iter().map(|spec| spec.name).collect();
             return Ok(Reply::error(format!("there is no tool `{name}`. The tools are: {}.", names.join(", "))));
         }
@@ -183,6 +182,11 @@ impl Session<'_> {
         let text = render::shorten(told.as_deref().unwrap_or(&output.text), RESULT_CHARACTERS);
         Ok(Reply { text, is_error: false, structured: output.structured })
     }
+}
+
+/// Whether a tool is for the engine to call, and not for the model.
+fn is_the_engines(name: &str) -> bool {
+    name == MEASURE_BASELINE || name == DESCRIBE_TARGET || JOB_TOOLS.contains(&name)
 }
 
 /// Known results in fewer words than their JSON.

@@ -17,7 +17,7 @@ use crate::request::{Overrides, ResumeRequest, RunRequest, Setup};
 use crate::session::{Problem, Session, keep_results, outcome};
 use crate::stop::StopToken;
 use crate::store::Store;
-use crate::toolbox::Toolbox;
+use crate::toolbox::{Toolbox, WAIT_S};
 
 /// Begins a run and works on it until its budget is spent, a stop rule holds, or it is stopped.
 ///
@@ -129,6 +129,8 @@ fn bindings(store: &Store, graph: &Graph, problem: &Problem) -> Bindings {
         }
         None => (Target::CPU, Map::new()),
     };
+    options.entry("wait_s").or_insert(WAIT_S.into());
+    options.entry("fresh").or_insert(false.into());
     options.retain(|_, value| !value.is_null());
     Bindings::new(&store.problem_path(), &problem.source, target, options)
 }

@@ -22,6 +22,11 @@ pub(crate) const PROFILE_KERNEL: &str = "profile_kernel";
 /// The tool that finds passages. A run goes on without it.
 pub(crate) const SEARCH_KNOWLEDGE: &str = "search_knowledge";
 
+/// The tools by which hosts that cut calls short wait on. The engine waits in the call itself.
+pub(crate) const JOB_TOOLS: [&str; 2] = ["get_job", "cancel_job"];
+/// How long it lets servers with such tools wait, in seconds: the most they take. Its own limits are below that.
+pub(crate) const WAIT_S: u32 = 3_600;
+
 /// Every server, up and running.
 pub(crate) struct Toolbox {
     servers: Vec<Server>,

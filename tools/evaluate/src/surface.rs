@@ -4,11 +4,12 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use kernelwright_protocol::{BaselineKind, BaselineReport, Evaluation, Target};
-use kernelwright_server::{Progress, ServeError, ToolFailure, Transport, prepare};
+use kernelwright_server::{JobAnswer, JobRequest, Jobs, ServeError, ToolFailure, Transport, Work, job_output, prepare};
 use rmcp::handler::server::router::tool::ToolRouter;
-use rmcp::handler::server::wrapper::{Json, Parameters};
+use rmcp::handler::server::wrapper::Parameters;
+use rmcp::model::{CancelTaskParams, GetTaskParams, GetTaskResult, Implementation, ServerCapabilities, ServerConfig, UpdateTaskParams};
 use rmcp::service::RequestContext;
-use rmcp::{RoleServer, ServerHandler, tool, tool_handler, tool_router};
+use rmcp::{ErrorData, RoleServer, ServerHandler, tool, tool_handler, tool_router};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -20,15 +21,30 @@ const TRIALS: u32 = 20;
 /// What a problem is called when its source was given without a name.
 const UNNAMED: &str = "problem.py";
 
+/// What a host's model is told about the server as a whole.
+const INSTRUCTIONS: &str = "Decides whether a GPU or CPU kernel is right and how fast it is. A problem is a Python file with `Model`, `get_inputs()` and \
+    `get_init_inputs()`; a candidate is a Python file with `ModelNew`, which may hold Triton, inline CUDA or C++. Call measure_baseline once, then \
+    evaluate_kernel for each candidate: only status `correct` carries a time. On target cpu, Triton kernels are checked by the interpreter and not \
+    timed. Calls take seconds to minutes and report progress; one that takes longer than `wait_s` answers with status `running` and a job_id: wait on \
+    with get_job, or stop it with cancel_job. Repeating a call joins its job, or returns the result that is kept for an hour.";
+
 /// Serves `evaluate_kernel` and `measure_baseline` until the client leaves or a signal arrives.
 pub async fn serve(settings: Settings, transport: Transport) -> Result<(), ServeError> {
-    let server = Server { evaluator: Evaluator::new(settings), tools: prepare(Server::tool_router()) };
-    kernelwright_server::serve(server, transport).await
+    let jobs = Jobs::default();
+    let server = Server { evaluator: Evaluator::new(settings), jobs: jobs.clone(), tools: tools(&jobs) };
+    let served = kernelwright_server::serve(server, transport).await;
+    jobs.close().await;
+    served
+}
+
+fn tools(jobs: &Jobs) -> ToolRouter<Server> {
+    prepare(jobs.add_tools(Server::tool_router()))
 }
 
 #[derive(Clone)]
 struct Server {
     evaluator: Evaluator,
+    jobs: Jobs,
     tools: ToolRouter<Self>,
 }
 
@@ -55,6 +71,10 @@ struct EvaluateArgs {
     baselines: Option<Vec<BaselineKind>>,
     /// How many interleaved pairs of batches to time; as many as fit into about ten seconds without it.
     pairs: Option<u32>,
+    /// How many seconds to wait before answering with a job_id instead of the result, 0 to 3600; 45 without it.
+    wait_s: Option<u32>,
+    /// Whether to measure anew although the result of the same request is kept; false without it.
+    fresh: Option<bool>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -70,6 +90,10 @@ struct BaselineArgs {
     tf32: Option<bool>,
     /// Which ones to measure, "eager" and "compile"; both without it.
     baselines: Option<Vec<BaselineKind>>,
+    /// How many seconds to wait before answering with a job_id instead of the result, 0 to 3600; 45 without it.
+    wait_s: Option<u32>,
+    /// Whether to measure anew although the result of the same request is kept; false without it.
+    fresh: Option<bool>,
 }
 
 #[tool_router]
@@ -82,17 +106,30 @@ impl Server {
     /// against a float64 reference, and outputs of timed calls as well. The candidate runs confined: no network, writes only in its own folder.
     #[tool(
         title = "Evaluate kernel",
+        output_schema = job_output::<Evaluation>(),
         annotations(read_only_hint = false, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
     )]
     async fn evaluate_kernel(
         &self,
         Parameters(args): Parameters<EvaluateArgs>,
         context: RequestContext<RoleServer>,
-    ) -> Result<Json<Evaluation>, ToolFailure> {
-        let progress = Progress::start(&context, "starting");
-        let say = |message: &str| progress.say(message);
-        let request = args.read().await?;
-        unless_cancelled(&progress, self.evaluator.evaluate(&request, &say)).await
+    ) -> JobAnswer<Evaluation> {
+        let (wait_s, fresh) = (args.wait_s, args.fresh.unwrap_or(false));
+        let asked = async {
+            let request = args.read().await?;
+            let job = JobRequest::new("evaluate_kernel", &request).wait_s(wait_s)?.fresh(fresh);
+            Ok::<_, ToolFailure>((request, job))
+        };
+        let (request, job) = match asked.await {
+            Ok(asked) => asked,
+            Err(failure) => return failure.into(),
+        };
+        let evaluator = self.evaluator.clone();
+        let evaluate = |work: Work| async move {
+            let say = |message: &str| work.say(message);
+            unless_cancelled(&work, evaluator.evaluate(&request, &say)).await
+        };
+        self.jobs.call(&context, job, evaluate).await
     }
 
     /// Measure what a candidate has to beat: the problem's own time, eager and compiled, and what its inputs and outputs are.
@@ -100,32 +137,72 @@ impl Server {
     /// Call it once before the first candidate; the figures are kept for the evaluations of the same problem.
     #[tool(
         title = "Measure baseline",
+        output_schema = job_output::<BaselineReport>(),
         annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
     )]
     async fn measure_baseline(
         &self,
         Parameters(args): Parameters<BaselineArgs>,
         context: RequestContext<RoleServer>,
-    ) -> Result<Json<BaselineReport>, ToolFailure> {
-        let progress = Progress::start(&context, "starting");
-        let say = |message: &str| progress.say(message);
-        let (source, name) = text(args.problem, args.problem_file, "problem").await?;
-        let target = args.target.unwrap_or(Target::CPU);
-        let tf32 = args.tf32.unwrap_or(false);
-        let choice = choose(args.baselines.as_deref())?;
-        unless_cancelled(&progress, self.evaluator.measure_baseline(&source, &name, target, choice, tf32, &say)).await
+    ) -> JobAnswer<BaselineReport> {
+        let (wait_s, fresh) = (args.wait_s, args.fresh.unwrap_or(false));
+        let asked = async {
+            let request = args.read().await?;
+            let job = JobRequest::new("measure_baseline", &request).wait_s(wait_s)?.fresh(fresh);
+            Ok::<_, ToolFailure>((request, job))
+        };
+        let (request, job) = match asked.await {
+            Ok(asked) => asked,
+            Err(failure) => return failure.into(),
+        };
+        let evaluator = self.evaluator.clone();
+        let measure = |work: Work| async move {
+            let say = |message: &str| work.say(message);
+            let BaselineRequest { source, name, target, choice, tf32 } = &request;
+            unless_cancelled(&work, evaluator.measure_baseline(source, name, *target, *choice, *tf32, &say)).await
+        };
+        self.jobs.call(&context, job, measure).await
     }
 }
 
-#[tool_handler(
-    router = self.tools,
-    name = "kernelwright-evaluate",
-    instructions = "Decides whether a GPU or CPU kernel is right and how fast it is. A problem is a Python file with `Model`, `get_inputs()` and \
-        `get_init_inputs()`; a candidate is a Python file with `ModelNew`, which may hold Triton, inline CUDA or C++. Call measure_baseline once, then \
-        evaluate_kernel for each candidate: only status `correct` carries a time. On target cpu, Triton kernels are checked by the interpreter and not \
-        timed. Calls take seconds to minutes and report progress; cancelling one kills the candidate. Do not repeat a call with the same candidate."
-)]
-impl ServerHandler for Server {}
+#[tool_handler(router = self.tools)]
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_tasks().build())
+            .with_server_info(Implementation::new("kernelwright-evaluate", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn get_task(&self, request: GetTaskParams, _: RequestContext<RoleServer>) -> Result<GetTaskResult, ErrorData> {
+        self.jobs.get_task(&request.task_id)
+    }
+
+    async fn update_task(&self, request: UpdateTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        self.jobs.update_task(&request.task_id)
+    }
+
+    async fn cancel_task(&self, request: CancelTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        self.jobs.cancel_task(&request.task_id)
+    }
+}
+
+/// What `measure_baseline` was asked.
+#[derive(Debug)]
+struct BaselineRequest {
+    source: String,
+    name: String,
+    target: Target,
+    choice: BaselineChoice,
+    tf32: bool,
+}
+
+impl BaselineArgs {
+    async fn read(self) -> Result<BaselineRequest, ToolFailure> {
+        let (source, name) = text(self.problem, self.problem_file, "problem").await?;
+        let target = self.target.unwrap_or(Target::CPU);
+        Ok(BaselineRequest { source, name, target, choice: choose(self.baselines.as_deref())?, tf32: self.tf32.unwrap_or(false) })
+    }
+}
 
 impl EvaluateArgs {
     async fn read(self) -> Result<EvaluateRequest, ToolFailure> {
@@ -170,12 +247,12 @@ async fn text(source: Option<String>, file: Option<PathBuf>, what: &str) -> Resu
     }
 }
 
-/// Waits for the work unless the client cancels the call; dropped work kills its workers.
-async fn unless_cancelled<T>(progress: &Progress, work: impl Future<Output = Result<T, EvaluateError>>) -> Result<Json<T>, ToolFailure> {
-    let cancelled = progress.cancelled();
+/// Does the work unless the job is cancelled; dropped work kills its workers.
+async fn unless_cancelled<T>(job: &Work, work: impl Future<Output = Result<T, EvaluateError>>) -> Result<T, ToolFailure> {
+    let cancelled = job.cancelled();
     tokio::select! {
-        answer = work => answer.map(Json).map_err(|error| failure(&error)),
-        () = cancelled.cancelled() => Err(ToolFailure::new("cancelled", "the call was cancelled", "call again to start over")),
+        answer = work => answer.map_err(|error| failure(&error)),
+        () = cancelled.cancelled() => Err(ToolFailure::new("cancelled", "the evaluation was cancelled", "call again to start over")),
     }
 }
 
@@ -195,8 +272,11 @@ mod tests {
 
     #[test]
     fn hosts_have_no_objections_to_the_tools() {
-        let tools = prepare(Server::tool_router()).list_all();
-        assert_eq!(tools.iter().map(|tool| tool.name.as_ref()).collect::<Vec<_>>(), ["evaluate_kernel", "measure_baseline"]);
+        let tools = tools(&Jobs::default()).list_all();
+        assert_eq!(
+            tools.iter().map(|tool| tool.name.as_ref()).collect::<Vec<_>>(),
+            ["cancel_job", "evaluate_kernel", "get_job", "measure_baseline"]
+        );
         let objections = kernelwright_server::lint("kernelwright-evaluate", &tools);
         assert!(objections.is_empty(), "{objections:#?}");
     }

@@ -142,7 +142,11 @@ impl Job {
     ) {
         let outcome = tokio::select! {
             biased;
-            ended = &mut work => read(ended),
+            ended = &mut work => match read(ended) {
+                // It heard of it first.
+                Outcome::Failed(_) if self.is_cancelled() => Outcome::Cancelled,
+                outcome => outcome,
+            },
             () = closing.cancelled() => self.end(work, bounds.last_grace).await,
             () = self.cancelled.cancelled() => self.end(work, bounds.grace).await,
             () = self.unwanted() => self.end(work, bounds.grace).await,
