@@ -40,12 +40,16 @@ pub(crate) async fn ensure(
     say: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<(), EvaluateError> {
     for &kind in kinds {
-        if problem.baselines.iter().any(|known| known.kind == kind) {
+        let known = problem.baselines.iter().position(|known| known.kind == kind);
+        if let Some(known) = known
+            && (problem.baselines[known].time_ns.is_none() || problem.is_ready(kind))
+        {
             continue;
         }
         say(&format!("measuring the {kind} baseline"));
         let backend = reload.setting.target.backend;
         let baseline = match problem.prepare(kind, limit(kind, backend)).await? {
+            Prepared::Ready(_) if known.is_some() => continue,
             Prepared::Ready(first_call) => measure(problem, kind, first_call, room, backend).await?,
             Prepared::Refused(reason) => unmeasured(kind, reason),
             Prepared::Lost(reason) => {
@@ -53,6 +57,7 @@ pub(crate) async fn ensure(
                 unmeasured(kind, reason)
             }
         };
+        problem.baselines.retain(|known| known.kind != kind);
         problem.baselines.push(baseline);
     }
     Ok(())
@@ -81,7 +86,7 @@ pub(crate) fn contenders(problem: &Problem, kinds: &[BaselineKind]) -> Vec<(Base
 async fn recover(problem: &mut Problem, reload: &Reload<'_>) -> Result<(), EvaluateError> {
     let fresh = reload.workshop.load(reload.source, reload.name, &reload.setting).await?;
     let lost = std::mem::replace(problem, fresh);
-    problem.inherit(lost);
+    problem.inherit(lost).await?;
     problem.draw(BASE, reload.base).await?.map_err(|reason| EvaluateError::Protocol(format!("the base draw failed: {reason}")))?;
     let measured: Vec<_> = problem.baselines.iter().filter(|b| b.time_ns.is_some()).map(|b| b.kind).collect();
     for kind in measured {

@@ -18,7 +18,8 @@ use crate::candidate::Candidate;
 use crate::correctness::{self, Passed};
 use crate::draws::{self, Draw};
 use crate::floor;
-use crate::problem::{BASE, Problem, Setting};
+use crate::problem::{BASE, Inputs, Problem, Setting};
+use crate::sets;
 use crate::shelf::{IDLE, Key, Shelf, Spare};
 use crate::timing::{self, Session};
 use crate::verdict::{Stop, deciding_finding};
@@ -86,19 +87,29 @@ impl Evaluator {
             loaded.make_room();
             workshop.load(source, name, &setting).await?
         };
-        let base = draws::plan(std::num::NonZeroU32::MIN)[0];
-        let inputs = problem.draw(BASE, base).await?.map_err(correctness::base_failed)?;
-        // Outputs are about as large as inputs; a batch that is shorter than wanted does no harm.
-        let room = room(2 * wire::total_bytes(&inputs.tensors), &self.inner.settings.limits, &problem);
-        let reload = Reload { workshop, source, name, setting, base };
-        baselines::ensure(&mut problem, choice.kinds(), room, &reload, say).await?;
+        let (mut inputs, mut outputs, mut measured) = (vec![], vec![], vec![]);
+        for set in 0..problem.count_sets() {
+            problem.select(set).await?;
+            let base = draws::plan(std::num::NonZeroU32::MIN)[0];
+            let drawn = problem.draw(BASE, base).await?.map_err(correctness::base_failed)?;
+            // Outputs are about as large as inputs; a batch that is shorter than wanted does no harm.
+            let room = room(2 * wire::total_bytes(&drawn.tensors), &self.inner.settings.limits, &problem);
+            let reload = Reload { workshop, source, name, setting, base };
+            baselines::ensure(&mut problem, choice.kinds(), room, &reload, say).await?;
+            inputs.extend_from_slice(&problem.facts.inputs);
+            outputs.extend_from_slice(&problem.facts.outputs);
+            measured.push(problem.baselines.iter().filter(|baseline| choice.kinds().contains(&baseline.kind)).cloned().collect::<Vec<_>>());
+        }
         let report = BaselineReport {
             problem: key.problem.clone(),
             target,
-            baselines: problem.baselines.iter().filter(|baseline| choice.kinds().contains(&baseline.kind)).cloned().collect(),
-            inputs: problem.facts.inputs.clone(),
-            outputs: problem.facts.outputs.clone(),
-            findings: degenerate(&problem).into_iter().collect(),
+            baselines: match measured.as_slice() {
+                [only] => only.clone(),
+                several => sets::summed(&several.iter().map(Vec::as_slice).collect::<Vec<_>>()),
+            },
+            inputs,
+            outputs,
+            findings: problem.degenerate().into_iter().collect(),
         };
         self.put_back(&mut loaded, key, problem).await;
         Ok(report)
@@ -126,10 +137,10 @@ impl Evaluator {
         };
         let mut candidate = Candidate::new(worker, limits);
         let sandbox = candidate.sandbox().clone();
-        let mut findings: Vec<Finding> = degenerate(&problem).into_iter().chain(degraded(&sandbox)).collect();
         let case = Case { request, workshop, triton, limits };
         let outcome = case.run(&mut problem, &mut candidate, say).await;
         candidate.end().await;
+        let mut findings: Vec<Finding> = problem.degenerate().into_iter().chain(degraded(&sandbox)).collect();
         let verdict = match outcome {
             Ok(correct) => Verdict::Correct(Box::new(correct)),
             Err(Stop::Decided(verdict)) => *verdict,
@@ -250,19 +261,52 @@ impl Case<'_> {
     async fn run(&self, problem: &mut Problem, candidate: &mut Candidate, say: &(dyn Fn(&str) + Send + Sync)) -> Result<Correct, Stop> {
         let setting = Setting { threads: self.workshop.threads(self.triton), ..problem.setting };
         let draws = draws::plan(self.request.options.trials);
+        problem.select(0).await?;
         say("building the candidate");
         // What the first trial should give is computed while compilers work.
         let (import, base) = tokio::join!(candidate.build(&self.request.candidate_source, &setting), problem.draw(BASE, draws[0]));
         let (import, base) = (import?, base?.map_err(correctness::base_failed)?);
-        let construct = candidate.construct(problem).await?;
-        let passed = correctness::check(problem, candidate, base, &draws, say).await?;
+        let build = import + candidate.construct(problem).await?;
+        if problem.count_sets() == 1 {
+            return self.judge(problem, candidate, base, &draws, build, say).await;
+        }
+        let (mut results, mut drawn) = (vec![], Some((base, draws)));
+        let count = problem.count_sets();
+        for set in 0..count {
+            problem.select(set).await?;
+            // The seeds are new for every set: whoever has seen inputs could know the seed they came from.
+            let (base, draws) = if let Some(first) = drawn.take() {
+                first
+            } else {
+                let draws = draws::plan(self.request.options.trials);
+                (problem.draw(BASE, draws[0]).await?.map_err(correctness::base_failed)?, draws)
+            };
+            let name = problem.set_name();
+            let of_set = |message: &str| say(&format!("set {} of {} ({name}): {message}", set + 1, count));
+            let result = self.judge(problem, candidate, base, &draws, build, &of_set).await.map_err(|stop| sets::named(stop, &name))?;
+            results.push((name, result));
+        }
+        Ok(sets::combined(results))
+    }
+
+    /// Checks and times the candidate on the selected set of inputs.
+    async fn judge(
+        &self,
+        problem: &mut Problem,
+        candidate: &mut Candidate,
+        base: Inputs,
+        draws: &[Draw],
+        build: Duration,
+        say: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<Correct, Stop> {
+        let passed = correctness::check(problem, candidate, base, draws, say).await?;
         if !self.request.options.measure {
             return Ok(untimed(passed, "the request asked for correctness only"));
         }
         if self.triton == TritonMode::Interpreted {
             return Ok(untimed(passed, "Triton's interpreter checks correctness only; times need a GPU"));
         }
-        self.time(problem, candidate, passed, import + construct, draws[0], say).await
+        self.time(problem, candidate, passed, build, draws[0], say).await
     }
 
     async fn time(
@@ -300,6 +344,7 @@ impl Case<'_> {
             error_over_tolerance: passed.error_over_tolerance.max(measured.error_over_tolerance),
             timing: Some(measured.timing),
             not_measured: None,
+            sets: vec![],
         })
     }
 }
@@ -310,13 +355,8 @@ fn untimed(passed: Passed, reason: &str) -> Correct {
         error_over_tolerance: passed.error_over_tolerance,
         timing: None,
         not_measured: Some(NotMeasured { reason: reason.to_owned() }),
+        sets: vec![],
     }
-}
-
-fn degenerate(problem: &Problem) -> Option<Finding> {
-    let reason = problem.facts.degenerate.as_ref()?;
-    let message = format!("a verdict on this problem is worth little: {reason}");
-    Some(Finding { rule: "degenerate_problem".to_owned(), severity: Severity::Warning, message })
 }
 
 fn degraded(sandbox: &Sandbox) -> Option<Finding> {

@@ -18,6 +18,7 @@ mod evaluator;
 mod floor;
 mod problem;
 mod request;
+mod sets;
 mod shelf;
 mod statistics;
 mod surface;

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::EvaluateError;
 use crate::draws::Draw;
 use crate::request::trusted;
+use crate::sets::Sets;
 use crate::verdict::Stop;
 
 /// What `load` says about a problem.
@@ -34,6 +35,9 @@ pub(crate) struct Facts {
     /// Device memory that was free; absent on `cpu`.
     #[serde(default)]
     pub(crate) device_memory: Option<u64>,
+    /// The name of every set of inputs; the figures above are those of the selected one.
+    #[serde(default)]
+    pub(crate) sets: Vec<String>,
 }
 
 /// The inputs of one call, to be passed on.
@@ -115,6 +119,7 @@ pub(crate) struct Problem {
     construction: Option<OwnedFd>,
     /// Baselines that were prepared, or could not be; kept as long as the worker lives.
     pub(crate) baselines: Vec<Baseline>,
+    pub(crate) sets: Sets,
     copy_rate: Option<f64>,
 }
 
@@ -125,7 +130,7 @@ impl Problem {
         fields["source"] = source.into();
         fields["name"] = name.into();
         let (facts, fds) = request(&mut worker, "load", fields, &[], trusted::STEP).await?;
-        Ok(Self { worker, setting: *setting, facts, construction: fds.into_iter().next(), baselines: vec![], copy_rate: None })
+        Ok(Self { worker, setting: *setting, facts, construction: fds.into_iter().next(), baselines: vec![], sets: Sets::default(), copy_rate: None })
     }
 
     /// The memory in which constructor arguments and state lie.
@@ -246,6 +251,7 @@ impl Problem {
         match reply {
             Ok(reply) => {
                 let first = First::deserialize(reply.ok).map_err(|error| EvaluateError::Protocol(error.to_string()))?;
+                self.set_ready(kind);
                 Ok(Prepared::Ready(Nanoseconds(first.first_call_ns)))
             }
             Err(AskError::Refused(refusal)) => Ok(Prepared::Refused(refusal.message)),
@@ -255,12 +261,7 @@ impl Problem {
         }
     }
 
-    /// Replaces a worker that was lost, keeping what is known of the baselines; the base entry is drawn again.
-    pub(crate) fn inherit(&mut self, lost: Self) {
-        self.baselines = lost.baselines;
-    }
-
-    async fn ask<T: DeserializeOwned>(
+    pub(crate) async fn ask<T: DeserializeOwned>(
         &mut self,
         op: &str,
         fields: Value,

@@ -142,6 +142,25 @@ pub struct Correct {
     /// Why there is no time, where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_measured: Option<NotMeasured>,
+    /// The sets of inputs of a problem that has several, one by one. The figures beside them are then of all together: the speedup is the
+    /// geometric mean of the sets' speedups, times are sums over one call of each set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<SetResult>,
+}
+
+/// What is known of a correct kernel on one of a problem's sets of inputs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SetResult {
+    /// Which set: its element of `SHAPES`, or what its inputs are.
+    pub name: String,
+    /// The largest error over the allowed error; below 1.
+    pub error_over_tolerance: f64,
+    /// `speedup`, times and baselines; absent when the kernel was not timed on this set.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub timing: Option<Timing>,
+    /// Why there is no time, where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_measured: Option<NotMeasured>,
 }
 
 impl Correct {
@@ -343,7 +362,7 @@ mod tests {
             build_ns: Nanoseconds(1),
             first_call_ns: Nanoseconds(2),
         };
-        let correct = Correct { trials: Trials::default(), error_over_tolerance: 0.1, timing: Some(timing), not_measured: None };
+        let correct = Correct { trials: Trials::default(), error_over_tolerance: 0.1, timing: Some(timing), not_measured: None, sets: vec![] };
         let correct_error = correct.largest_error();
         let value = serde_json::to_value(evaluation(Verdict::Correct(Box::new(correct)))).unwrap();
         assert_eq!((&value["status"], &value["speedup"], correct_error), (&"correct".into(), &2.0.into(), "10.0 %".to_owned()));
@@ -358,6 +377,7 @@ mod tests {
             error_over_tolerance: 0.1,
             timing: None,
             not_measured: Some(NotMeasured { reason: "interpreter".into() }),
+            sets: vec![],
         };
         let value = serde_json::to_value(evaluation(Verdict::Correct(Box::new(correct)))).unwrap();
         assert!(value.get("speedup").is_none() && value.get("candidate_ns").is_none());

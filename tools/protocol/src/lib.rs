@@ -13,7 +13,7 @@ mod units;
 
 pub use evaluation::{
     Baseline, BaselineKind, BaselineReport, Control, Correct, DeviceState, Evaluation, Fault, Finding, Mismatch, NotMeasured, Sandbox,
-    Severity, Timing, Trials, Verdict,
+    SetResult, Severity, Timing, Trials, Verdict,
 };
 pub use hash::{CandidateId, ContentHash, ProblemId};
 pub use knowledge::{Entry, EntryKind, PackSummary, Passage, Passages};
