@@ -99,11 +99,12 @@ impl Desk {
         assert!(wrong.is_empty(), "{wrong:#?}");
     }
 
-    /// Processes that were started from this desk's folder.
+    /// Processes that were started from this desk's folder, less the nurseries, which stay for the next evaluation.
     fn processes(&self) -> usize {
         let folder = self.cache.path().to_str().unwrap();
         let entries = std::fs::read_dir("/proc").unwrap().flatten();
-        entries.filter(|entry| std::fs::read_to_string(entry.path().join("cmdline")).is_ok_and(|line| line.contains(folder))).count()
+        let read = |entry: &std::fs::DirEntry, name: &str| std::fs::read_to_string(entry.path().join(name)).unwrap_or_default();
+        entries.filter(|entry| read(entry, "cmdline").contains(folder) && read(entry, "comm") != "kw-nursery\n").count()
     }
 }
 

@@ -4,5 +4,6 @@
 mod agent;
 mod bad_input;
 mod evaluate;
+mod nursery;
 mod profile;
 mod support;

@@ -5,12 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use kernelwright_harness::{LaunchError, Worker};
 use kernelwright_protocol::{
     BaselineReport, Bytes, CandidateId, Correct, Evaluation, Finding, NotMeasured, ProblemId, Sandbox, Severity, Target, Verdict,
 };
 use tokio::sync::OnceCell;
-use tokio_util::task::AbortOnDropHandle;
 
 use crate::baselines::{self, Reload};
 use crate::batch::Room;
@@ -20,7 +18,7 @@ use crate::draws::{self, Draw};
 use crate::floor;
 use crate::problem::{BASE, Inputs, Problem, Setting};
 use crate::sets;
-use crate::shelf::{IDLE, Key, Shelf, Spare};
+use crate::shelf::{IDLE, Key, Shelf};
 use crate::timing::{self, Session};
 use crate::verdict::{Stop, deciding_finding};
 use crate::workshop::{Bench, TritonMode, Workshop};
@@ -37,7 +35,6 @@ struct Inner {
     settings: Settings,
     workshop: OnceCell<Workshop>,
     targets: Mutex<HashMap<Target, Arc<tokio::sync::Mutex<Shelf>>>>,
-    spare: Mutex<Option<Spare>>,
     /// Counts uses, to tell whether one has been the last for long.
     uses: AtomicU64,
 }
@@ -50,7 +47,7 @@ impl Evaluator {
     pub fn new(settings: Settings) -> Self {
         kernelwright_harness::supervise();
         let inner =
-            Inner { settings, workshop: OnceCell::new(), targets: Mutex::default(), spare: Mutex::default(), uses: AtomicU64::new(0) };
+            Inner { settings, workshop: OnceCell::new(), targets: Mutex::default(), uses: AtomicU64::new(0) };
         Self { inner: Arc::new(inner) }
     }
 
@@ -77,7 +74,6 @@ impl Evaluator {
         let workshop = self.workshop().await?;
         let loaded = self.shelf(target);
         let mut loaded = loaded.lock().await;
-        self.settle_spare().await;
         let key = Key { problem: ProblemId::of(source), tf32 };
         let setting = workshop.setting(target, tf32);
         let mut problem = if let Some(problem) = loaded.take(&key) {
@@ -125,28 +121,27 @@ impl Evaluator {
         say("waiting for the target");
         let mut loaded = loaded.lock().await;
         let key = Key { problem: ProblemId::of(&request.problem_source), tf32: request.options.tf32 };
-        let (mut problem, worker) = if let Some(problem) = loaded.take(&key) {
+        let (mut problem, bench) = if let Some(problem) = loaded.take(&key) {
             say("starting the candidate's process");
-            (problem, self.untrusted(workshop, bench).await?)
+            (problem, workshop.bench(bench).await?)
         } else {
             say("loading the problem");
             loaded.make_room();
             let setting = workshop.setting(request.target, request.options.tf32);
             let load = workshop.load(&request.problem_source, &request.problem_name, &setting);
-            tokio::try_join!(load, async { Ok(self.untrusted(workshop, bench).await?) })?
+            tokio::try_join!(load, async { Ok(workshop.bench(bench).await?) })?
         };
-        let mut candidate = Candidate::new(worker, limits);
+        let mut candidate = Candidate::new(bench.worker, limits);
         let sandbox = candidate.sandbox().clone();
         let case = Case { request, workshop, triton, limits };
         let outcome = case.run(&mut problem, &mut candidate, say).await;
         candidate.end().await;
-        let mut findings: Vec<Finding> = problem.degenerate().into_iter().chain(degraded(&sandbox)).collect();
+        let mut findings: Vec<Finding> = problem.degenerate().into_iter().chain(degraded(&sandbox)).chain(not_forked(bench.not_forked)).collect();
         let verdict = match outcome {
             Ok(correct) => Verdict::Correct(Box::new(correct)),
             Err(Stop::Decided(verdict)) => *verdict,
             Err(Stop::Failed(error)) => return Err(error),
         };
-        self.start_spare(bench);
         self.put_back(&mut loaded, key.clone(), problem).await;
         findings.extend(deciding_finding(&verdict));
         findings.extend(trial_findings(&verdict));
@@ -181,39 +176,6 @@ impl Evaluator {
         Arc::clone(targets.entry(target).or_default())
     }
 
-    /// The spare worker where it fits, else a fresh one.
-    async fn untrusted(&self, workshop: &Workshop, bench: Bench) -> Result<Worker, LaunchError> {
-        let spare = self.inner.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(spare) = spare
-            && let Some(worker) = spare.worker(bench).await
-        {
-            return Ok(worker);
-        }
-        workshop.bench(bench).await
-    }
-
-    /// Waits until a spare worker that is on its way has started: nothing may be measured beside that.
-    async fn settle_spare(&self) {
-        let spare = self.inner.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(spare) = spare
-            && let Some(settled) = spare.settle().await
-        {
-            *self.inner.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(settled);
-        }
-    }
-
-    /// Starts a worker for the next candidate. Called with the target's lock held and nothing being timed; whoever measures next waits
-    /// for it first.
-    fn start_spare(&self, bench: Bench) {
-        let inner = Arc::clone(&self.inner);
-        let task = tokio::spawn(async move {
-            let Some(workshop) = inner.workshop.get() else { return Err(LaunchError::Slow(Duration::ZERO)) };
-            workshop.bench(bench).await
-        });
-        let spare = Spare::starting(bench, AbortOnDropHandle::new(task));
-        *self.inner.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(spare);
-    }
-
     /// Puts a problem back for the next evaluation, unless its worker no longer works.
     async fn put_back(&self, loaded: &mut Shelf, key: Key, mut problem: Problem) {
         if problem.forget_all().await.is_ok() {
@@ -232,7 +194,9 @@ impl Evaluator {
             if inner.uses.load(Ordering::Relaxed) != use_number {
                 return;
             }
-            inner.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(workshop) = inner.workshop.get() {
+                workshop.rest();
+            }
             let shelves: Vec<_> = inner.targets.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
             for shelf in shelves {
                 if let Ok(mut shelf) = shelf.try_lock() {
@@ -363,6 +327,11 @@ fn degraded(sandbox: &Sandbox) -> Option<Finding> {
     let missing = sandbox.missing.join("; ");
     let message = format!("the candidate ran without some layers of isolation: {missing}");
     (!missing.is_empty()).then(|| Finding { rule: "sandbox_degraded".to_owned(), severity: Severity::Note, message })
+}
+
+fn not_forked(reason: Option<String>) -> Option<Finding> {
+    let message = format!("the candidate's process was started from nothing, which takes seconds: {}", reason?);
+    Some(Finding { rule: "worker_not_forked".to_owned(), severity: Severity::Note, message })
 }
 
 fn trial_findings(verdict: &Verdict) -> Vec<Finding> {

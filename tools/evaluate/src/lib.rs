@@ -16,6 +16,7 @@ mod draws;
 mod error;
 mod evaluator;
 mod floor;
+mod nurseries;
 mod problem;
 mod request;
 mod sets;

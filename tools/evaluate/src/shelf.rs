@@ -1,13 +1,10 @@
-//! What is kept between evaluations: loaded problems per target, and a spare worker for the next candidate.
+//! What is kept between evaluations: loaded problems per target.
 
 use std::time::Duration;
 
-use kernelwright_harness::{LaunchError, Worker};
 use kernelwright_protocol::ProblemId;
-use tokio_util::task::AbortOnDropHandle;
 
 use crate::problem::Problem;
-use crate::workshop::Bench;
 
 /// How many problems stay loaded per target. Each holds its inputs, its state and a compiled baseline.
 const PROBLEMS: usize = 2;
@@ -53,43 +50,5 @@ impl Shelf {
     /// Ends every worker.
     pub(crate) fn clear(&mut self) {
         self.problems.clear();
-    }
-}
-
-/// A worker for a candidate that has not come yet.
-#[derive(Debug)]
-pub(crate) struct Spare {
-    bench: Bench,
-    stage: Stage,
-}
-
-#[derive(Debug)]
-enum Stage {
-    Starting(AbortOnDropHandle<Result<Worker, LaunchError>>),
-    Ready(Box<Worker>),
-}
-
-impl Spare {
-    /// A worker on its way.
-    pub(crate) fn starting(bench: Bench, worker: AbortOnDropHandle<Result<Worker, LaunchError>>) -> Self {
-        Self { bench, stage: Stage::Starting(worker) }
-    }
-
-    /// The same once it has started, if it did.
-    pub(crate) async fn settle(self) -> Option<Self> {
-        let bench = self.bench;
-        let worker = self.worker(bench).await?;
-        Some(Self { bench, stage: Stage::Ready(Box::new(worker)) })
-    }
-
-    /// The worker, where it fits and has started.
-    pub(crate) async fn worker(self, bench: Bench) -> Option<Worker> {
-        if self.bench != bench {
-            return None;
-        }
-        match self.stage {
-            Stage::Starting(worker) => worker.await.ok()?.ok(),
-            Stage::Ready(worker) => Some(*worker),
-        }
     }
 }

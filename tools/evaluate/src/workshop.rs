@@ -1,11 +1,14 @@
 //! Where workers come from: the interpreter, the unpacked package, the folders.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use kernelwright_harness::{HarnessError, Interpreter, Launch, LaunchError, Package, Role, Scratch, Worker, WorkerLog};
 use kernelwright_protocol::{Backend, Target};
+use tokio::sync::oneshot;
 
 use crate::draws::random_u32;
+use crate::nurseries::Nurseries;
 use crate::problem::{Problem, Setting};
 use crate::request::{Limits, trusted};
 use crate::{EvaluateError, Settings};
@@ -16,15 +19,28 @@ const LOGS: usize = 200;
 /// A machine that was found able to run workers.
 #[derive(Debug)]
 pub(crate) struct Workshop {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
     settings: Settings,
     interpreter: Interpreter,
     package: Package,
     threads: usize,
     logs: AtomicU32,
+    nurseries: Nurseries,
 }
 
-/// What an untrusted worker must be started with; a spare one fits only where these agree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A worker, and why it could not be forked where it was started from nothing.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) worker: Worker,
+    pub(crate) not_forked: Option<String>,
+}
+
+/// What an untrusted worker must be started with.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Bench {
     pub(crate) backend: Backend,
     /// Triton reads its mode when it is imported, before the candidate is known to the worker.
@@ -64,11 +80,51 @@ impl Workshop {
         prune(&settings.cache_dir.join("logs"));
         let available = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = settings.threads.unwrap_or(available).clamp(1, available);
-        Ok(Self { settings, interpreter, package, threads, logs: AtomicU32::new(0) })
+        let inner = Inner { settings, interpreter, package, threads, logs: AtomicU32::new(0), nurseries: Nurseries::default() };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Threads that each side may use.
     pub(crate) fn threads(&self, triton: TritonMode) -> usize {
+        self.inner.threads(triton)
+    }
+
+    /// How a problem is loaded on a target.
+    pub(crate) fn setting(&self, target: Target, tf32: bool) -> Setting {
+        Setting { target, threads: self.inner.threads, tf32, seed: random_u32() }
+    }
+
+    /// A trusted worker with the problem loaded.
+    pub(crate) async fn load(&self, source: &str, name: &str, setting: &Setting) -> Result<Problem, EvaluateError> {
+        let bench = Bench { backend: setting.target.backend, triton: TritonMode::Compiled, process: Limits::default().process };
+        Problem::load(self.start(Role::Trusted, bench).await?.worker, source, name, setting).await
+    }
+
+    /// An untrusted worker without a candidate.
+    pub(crate) async fn bench(&self, bench: Bench) -> Result<Started, LaunchError> {
+        self.start(Role::Untrusted, bench).await
+    }
+
+    /// Ends what only serves to start workers.
+    pub(crate) fn rest(&self) {
+        self.inner.nurseries.clear();
+    }
+
+    /// Starts a worker in a task of its own: a nursery that was left halfway through a fork would be lost for the next evaluation.
+    async fn start(&self, role: Role, bench: Bench) -> Result<Started, LaunchError> {
+        let (answer, started) = oneshot::channel();
+        let inner = Arc::clone(&self.inner);
+        tokio::spawn(async move {
+            // Where nobody waits any more, the worker ends here.
+            drop(answer.send(inner.start(role, bench).await));
+            inner.nurseries.prepare(bench.triton).await;
+        });
+        started.await.unwrap_or_else(|error| Err(LaunchError::Start(std::io::Error::other(error))))
+    }
+}
+
+impl Inner {
+    fn threads(&self, triton: TritonMode) -> usize {
         match triton {
             TritonMode::Compiled => self.threads,
             // Its many tiny numpy operations only get in each other's way.
@@ -76,49 +132,37 @@ impl Workshop {
         }
     }
 
-    /// How a problem is loaded on a target.
-    pub(crate) fn setting(&self, target: Target, tf32: bool) -> Setting {
-        Setting { target, threads: self.threads, tf32, seed: random_u32() }
+    /// Forks a worker, or starts one from nothing where that cannot be.
+    async fn start(&self, role: Role, bench: Bench) -> Result<Started, LaunchError> {
+        let (nursery, worker) = (|| self.launch(Role::Nursery, bench), || self.launch(role, bench));
+        let forked = self.nurseries.fork(bench.triton, nursery, worker, trusted::START).await;
+        let (worker, not_forked) = match forked {
+            Ok(worker) => (worker, None),
+            Err(reason) => (Worker::launch(worker()?, trusted::START).await?, Some(reason)),
+        };
+        Ok(Started { worker, not_forked })
     }
 
-    /// A trusted worker with the problem loaded.
-    pub(crate) async fn load(&self, source: &str, name: &str, setting: &Setting) -> Result<Problem, EvaluateError> {
-        let launch = self.launch(Role::Trusted, setting.target.backend, TritonMode::Compiled, Limits::default().process)?;
-        let worker = Worker::launch(launch, trusted::START).await?;
-        Problem::load(worker, source, name, setting).await
-    }
-
-    /// An untrusted worker without a candidate.
-    pub(crate) async fn bench(&self, bench: Bench) -> Result<Worker, LaunchError> {
-        let launch = self.launch(Role::Untrusted, bench.backend, bench.triton, bench.process);
-        Worker::launch(launch.map_err(|error| LaunchError::Start(std::io::Error::other(error)))?, trusted::START).await
-    }
-
-    fn launch(
-        &self,
-        role: Role,
-        backend: Backend,
-        triton: TritonMode,
-        limits: kernelwright_harness::sandbox::Limits,
-    ) -> Result<Launch<'_>, HarnessError> {
+    fn launch(&self, role: Role, bench: Bench) -> Result<Launch<'_>, LaunchError> {
         let number = self.logs.fetch_add(1, Ordering::Relaxed);
         let log = self.settings.cache_dir.join("logs").join(format!("{}-{number:04}.log", std::process::id()));
-        let variables = match triton {
+        let variables = match bench.triton {
             TritonMode::Compiled => vec![],
             TritonMode::Interpreted => {
                 vec![("TRITON_INTERPRET".to_owned(), "1".to_owned()), ("OPENBLAS_NUM_THREADS".to_owned(), "1".to_owned())]
             }
         };
+        let scratch = Scratch::new(&self.settings.cache_dir).map_err(|error| LaunchError::Start(std::io::Error::other(error)))?;
         Ok(Launch {
             role,
             interpreter: &self.interpreter,
             package: &self.package,
             helper: self.settings.sandbox_helper.clone(),
-            backend,
-            threads: self.threads(triton),
-            limits,
+            backend: bench.backend,
+            threads: self.threads(bench.triton),
+            limits: bench.process,
             variables,
-            scratch: Scratch::new(&self.settings.cache_dir)?,
+            scratch,
             log: WorkerLog::at(log),
         })
     }

@@ -16,7 +16,7 @@ from typing import Any
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP = 1, 4, 22
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NAME, _PR_SET_SECCOMP = 1, 4, 15, 22
 _PR_CAPBSET_DROP, _PR_SET_SECUREBITS, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 24, 28, 38, 47
 _SECCOMP_MODE_FILTER = 2
 _AMBIENT_CLEAR_ALL = 4
@@ -74,6 +74,11 @@ def confine(plan: dict[str, Any], ruleset: int | None, leave: Callable[[list[int
     if confinement and confinement["filters"]:
         layers.record("seccomp", lambda: _filter(confinement["filters"]))
     return {"active": layers.active, "missing": layers.missing}
+
+
+def name_process(name: str) -> None:
+    """What lists of processes call this one; its command line stays the nursery's."""
+    _check(_libc.prctl(ctypes.c_int(_PR_SET_NAME), name.encode()))
 
 
 def forbid_inspection() -> None:

@@ -21,6 +21,7 @@ from .ready import describe_python
 
 #: What workers import in any case, and what most candidates do.
 _MODULES = ("kernelwright_worker.trusted", "kernelwright_worker.untrusted", "torch.utils.cpp_extension")
+_NAME = "kw-"
 _DEVICES = ("/dev/nvidia", "/dev/dri", "/dev/kfd")
 
 
@@ -37,6 +38,7 @@ class _Nursery:
         self._ready = describe_python(import_triton=True)
         for name in _MODULES:
             importlib.import_module(name)
+        confine.name_process(_NAME + "nursery")
         confine.forbid_inspection()
         # A fork ends the threads that numpy's linear algebra has started, and tells what a user namespace takes.
         self._leave_namespaces = confine.leave_namespaces if _can_leave_namespaces() else _refuse_namespaces
@@ -119,6 +121,7 @@ class _Nursery:
         os.environ.update(body["environment"])
         os.chdir(body["folder"])
         sys.argv[1:] = [body["role"]]
+        confine.name_process(_NAME + body["role"])
         # It may have been asked for during an import; it depends on the environment.
         tempfile.tempdir = None
         sandbox = confine.confine(body["plan"], ruleset[0] if ruleset else None, self._leave_namespaces)
