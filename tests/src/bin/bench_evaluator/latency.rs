@@ -1,0 +1,69 @@
+//! The wall time of one verdict.
+
+use std::path::Path;
+use std::time::Duration;
+
+use kernelwright_protocol::{Evaluation, Timing, Verdict};
+
+use crate::candidates::{Language, Problem};
+use crate::{Bench, Failure, kernelbench, median, row, seconds};
+
+/// Verdicts before those that count: baselines, caches, a nursery.
+const WARMUP: usize = 2;
+
+/// Verdicts of KernelBench's evaluator: each takes much longer.
+const THEIRS: usize = 3;
+
+pub async fn measure(bench: &Bench, times: usize, kernelbench: Option<&Path>) -> Result<(), Failure> {
+    row(["wall time of one verdict", "median", "least", "most", "goal, remarks"]);
+    for &language in Language::of(bench.backend()) {
+        let mut walls = Vec::new();
+        let mut besides = Vec::new();
+        let mut first = None;
+        for number in 0..WARMUP + times {
+            let evaluation = bench.verdict(Problem::of(bench.backend()), language.variant(number)).await?;
+            let wall = Duration::from_nanos(evaluation.wall_ns.0);
+            first.get_or_insert(wall);
+            if number >= WARMUP {
+                walls.push(wall);
+                besides.push(wall.saturating_sub(in_kernels(&evaluation)));
+            }
+        }
+        let goal = match language {
+            Language::Triton => "1.0 s",
+            Language::Cuda => "1.5 s where only the kernel's body has changed; 4 s cold",
+            Language::Cpp => "",
+        };
+        print(language.title(), &walls, goal);
+        if language == Language::Cpp {
+            print("  beside the time of the kernels", &besides, "0.6 s");
+        }
+        if let Some(first) = first {
+            row(["  the first one, with everything it loads", &seconds(first), "", "", "reference, baselines, imports"]);
+        }
+        let Some((folder, theirs)) = kernelbench.zip(language.backend_of_kernelbench()) else { continue };
+        let mut their_walls = Vec::new();
+        for number in 0..THEIRS {
+            their_walls.push(kernelbench::verdict(folder, theirs, Problem::Large.source(), &language.variant(1000 + number))?);
+        }
+        print("  KernelBench's evaluator", &their_walls, "");
+        if let Some((ours, theirs)) = median(&walls).zip(median(&their_walls)) {
+            let ratio = format!("{:.1}x", theirs.as_secs_f64() / ours.as_secs_f64());
+            row(["  ratio", &ratio, "", "", if language == Language::Triton { "5x" } else { "8x" }]);
+        }
+    }
+    Ok(())
+}
+
+fn print(what: &str, times: &[Duration], goal: &str) {
+    let figure = |time: Option<Duration>| time.map_or_else(|| "not measured".to_owned(), seconds);
+    row([what, &figure(median(times)), &figure(times.iter().min().copied()), &figure(times.iter().max().copied()), goal]);
+}
+
+/// What the timed batches themselves took, both sides: a batch of the baseline is as long as one of the candidate.
+fn in_kernels(evaluation: &Evaluation) -> Duration {
+    let Verdict::Correct(correct) = &evaluation.verdict else { return Duration::ZERO };
+    correct.timing.as_ref().map_or(Duration::ZERO, |Timing { candidate_ns, calls_per_batch, pairs, .. }| {
+        Duration::from_nanos(candidate_ns.0 * u64::from(*calls_per_batch) * u64::from(*pairs) * 2)
+    })
+}

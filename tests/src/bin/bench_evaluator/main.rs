@@ -1,0 +1,128 @@
+//! How long a verdict takes, how many fit into a minute, and how well they repeat: tables of figures, goals beside them.
+//!
+//! `bench_evaluator [--target cpu|cuda|cuda:N] [--binary PATH] [--kernelbench FOLDER] [--times N] [latency|throughput|repeat ...]`.
+//! `make bench-evaluator` builds it and runs it on this machine; on a machine without a toolchain it runs as it was built elsewhere.
+//!
+//! - latency: wall time of one verdict, request to answer, in one evaluator that has seen the problem before (baselines known, float64
+//!   expectations not), median of N. Every candidate differs from the one before in its kernel's body, so that all of it is compiled. With
+//!   `--kernelbench` (a checkout of ScalingIntelligence/KernelBench) its own evaluator judges the same candidates in the same run, in a
+//!   process each as its scripts do, with 5 correctness and 100 timing trials.
+//! - throughput: verdicts a minute over many different candidates, given all at once.
+//! - repeat: the same kernel in ten evaluations: the largest speedup over the smallest, and what each made of equal kernels.
+//!
+//! Nothing here fails for being slow: what it says when it is run alone is what counts.
+
+#![expect(clippy::print_stdout, reason = "the tables are what this program is for")]
+
+mod candidates;
+mod kernelbench;
+mod latency;
+mod repeat;
+mod throughput;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kernelwright_evaluate::{BaselineChoice, EvaluateRequest, Evaluator, Options, Settings};
+use kernelwright_protocol::{Backend, Evaluation, Target};
+
+use candidates::Problem;
+
+type Failure = Box<dyn std::error::Error>;
+
+/// What to measure, and with what.
+struct Arguments {
+    target: Target,
+    binary: Option<PathBuf>,
+    kernelbench: Option<PathBuf>,
+    times: usize,
+    parts: Vec<String>,
+}
+
+impl Arguments {
+    fn read() -> Result<Self, Failure> {
+        let mut read = Self { target: Target::CPU, binary: None, kernelbench: None, times: 20, parts: vec![] };
+        let mut words = std::env::args().skip(1);
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
+            match word.as_str() {
+                "--target" => read.target = value()?.parse()?,
+                "--binary" => read.binary = Some(value()?.into()),
+                "--kernelbench" => read.kernelbench = Some(value()?.into()),
+                "--times" => read.times = value()?.parse()?,
+                "latency" | "throughput" | "repeat" => read.parts.push(word),
+                other => return Err(format!("{other} is none of latency, throughput, repeat or an option").into()),
+            }
+        }
+        if read.parts.is_empty() {
+            read.parts = ["latency", "throughput", "repeat"].map(str::to_owned).to_vec();
+        }
+        Ok(read)
+    }
+}
+
+/// One evaluator and the target it is asked about.
+struct Bench {
+    evaluator: Evaluator,
+    target: Target,
+}
+
+impl Bench {
+    fn new(arguments: &Arguments, cache: &std::path::Path) -> Self {
+        let binary = arguments.binary.clone().unwrap_or_else(kernelwright_tests::sibling);
+        let settings = Settings { python: Some(kernelwright_tests::python()), cache_dir: cache.to_path_buf(), ..Settings::new(binary) };
+        Self { evaluator: Evaluator::new(settings), target: arguments.target }
+    }
+
+    /// The backend that candidates are written for.
+    fn backend(&self) -> Backend {
+        self.target.backend
+    }
+
+    /// One verdict with the default options; against eager alone where the baseline is not the point.
+    async fn verdict(&self, problem: Problem, candidate: String) -> Result<Evaluation, Failure> {
+        let request = EvaluateRequest {
+            problem_source: problem.source().to_owned(),
+            problem_name: problem.name().to_owned(),
+            candidate_source: candidate,
+            target: self.target,
+            options: Options { baselines: BaselineChoice::EagerOnly, ..Options::default() },
+        };
+        let evaluation = self.evaluator.evaluate(&request, &|_| {}).await?;
+        match evaluation.verdict.status() {
+            "correct" => Ok(evaluation),
+            _ => Err(serde_json::to_string_pretty(&evaluation)?.into()),
+        }
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    let arguments = Arguments::read()?;
+    let cache = tempfile::tempdir()?;
+    let bench = Bench::new(&arguments, cache.path());
+    for part in &arguments.parts {
+        match part.as_str() {
+            "latency" => latency::measure(&bench, arguments.times, arguments.kernelbench.as_deref()).await?,
+            "throughput" => throughput::measure(&bench).await?,
+            _ => repeat::measure(&bench).await?,
+        }
+    }
+    Ok(())
+}
+
+fn row(cells: [&str; 5]) {
+    let [what, median, least, most, remarks] = cells;
+    println!("{what:<44} {median:>10} {least:>10} {most:>10}   {remarks}");
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.2} s", time.as_secs_f64())
+}
+
+/// The middle value; none for no values.
+fn median(times: &[Duration]) -> Option<Duration> {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 2).copied()
+}
