@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use kernelwright_protocol::Verdict;
 use serde::{Deserialize, Serialize};
 
 use crate::{BudgetKind, Graph, Node, NodeId, Phase, Policy, Standing, StepId};
@@ -80,8 +79,7 @@ pub fn decide(graph: &Graph) -> Move {
 
 /// The lower end counts, not the middle: a target is a promise.
 fn target_reached(graph: &Graph, target: Option<f64>) -> Option<StopReason> {
-    let Verdict::Correct(correct) = &graph.best()?.evaluation.verdict else { return None };
-    let speedup = correct.timing.as_ref()?.speedup_low;
+    let speedup = graph.best()?.evaluation.sure_speedup()?;
     (speedup >= target?).then_some(StopReason::TargetReached { speedup })
 }
 

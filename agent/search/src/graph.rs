@@ -176,6 +176,7 @@ pub struct Returned {
 /// How good a verdict is, in rising order: wrong, right without a time, right with a speedup.
 ///
 /// Speedups are ranked by the lower ends of their intervals: what is sure. Ranked by their medians, the noisiest measurement would win.
+/// A wrapper around the library ranks as no faster than the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub enum Standing {
     /// It does not build, faults, is wrong or cheats.
@@ -191,7 +192,7 @@ impl Standing {
     #[must_use]
     pub fn of(evaluation: &Evaluation) -> Self {
         match &evaluation.verdict {
-            Verdict::Correct(correct) => correct.timing.as_ref().map_or(Self::Untimed, |timing| Self::Timed(timing.speedup_low)),
+            Verdict::Correct(_) => evaluation.sure_speedup().map_or(Self::Untimed, Self::Timed),
             _ => Self::Wrong,
         }
     }
@@ -454,8 +455,8 @@ impl Graph {
     #[must_use]
     pub fn outcome(&self) -> RunOutcome {
         let Some(best) = self.best() else { return RunOutcome::NothingCorrect };
-        match &best.evaluation.verdict {
-            Verdict::Correct(correct) if correct.timing.as_ref().is_some_and(|timing| timing.speedup_low > 1.0) => RunOutcome::Improved,
+        match best.evaluation.sure_speedup() {
+            Some(speedup) if speedup > 1.0 => RunOutcome::Improved,
             _ => RunOutcome::NotImproved,
         }
     }

@@ -82,8 +82,8 @@ pub(crate) fn contenders(problem: &Problem, kinds: &[BaselineKind]) -> Vec<(Base
     contenders
 }
 
-/// Starts the problem's worker again after a baseline has cost it its life; what was prepared before is prepared again.
-async fn recover(problem: &mut Problem, reload: &Reload<'_>) -> Result<(), EvaluateError> {
+/// Starts the problem's worker again after something has cost it its life or its device; what was prepared before is prepared again.
+pub(crate) async fn recover(problem: &mut Problem, reload: &Reload<'_>) -> Result<(), EvaluateError> {
     let fresh = reload.workshop.load(reload.source, reload.name, &reload.setting).await?;
     let lost = std::mem::replace(problem, fresh);
     problem.inherit(lost).await?;

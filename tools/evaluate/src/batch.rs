@@ -60,7 +60,7 @@ impl Calls {
                 self.next += 1;
                 // Three decimals are exact enough in any floating type, and the scale stays near 1: within what the problem expects.
                 let scale = 0.5 + random_below(1001) as f64 / 1000.0;
-                Placed { entry, scale, roll: random_u32() % 4096 }
+                Placed { entry, scale, roll: random_u32() % 4096, base: BASE }
             })
             .collect()
     }

@@ -1,16 +1,17 @@
 //! The untrusted side: one candidate in one confined worker. Every answer is a claim; outputs are read from its memory.
 
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use kernelwright_harness::{AskError, Reply, Worker};
-use kernelwright_protocol::Sandbox;
+use kernelwright_harness::{AskError, Reply, Window, Worker};
+use kernelwright_protocol::{Finding, Sandbox, Severity};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::EvaluateError;
-use crate::problem::{Inputs, Outcome, Placed, Problem, Setting};
+use crate::locations::Locations;
+use crate::problem::{Inputs, Outcome, Placed, Problem, Setting, TimedOutcome, TimedOutcomes};
 use crate::request::Limits;
 use crate::verdict::{Phase, Stop, judge};
 use crate::wire;
@@ -20,6 +21,34 @@ use crate::wire;
 pub(crate) struct Candidate {
     worker: Worker,
     limits: Limits,
+    noticed: Vec<Finding>,
+}
+
+/// What a candidate may import of its problem.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    /// The problem's file name: its stem is the module.
+    pub(crate) problem_name: String,
+    /// Plain data by name, as a tree.
+    pub(crate) constants: Value,
+}
+
+/// What ran during one call, as the candidate's process tells it: it informs, and decides nothing.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Trace {
+    pub(crate) kernels: Vec<Launched>,
+    /// The share of the call's time that torch's own operators and kernels had.
+    pub(crate) library_share: Option<f64>,
+    /// Native code that came neither with Python nor with torch.
+    pub(crate) foreign: Vec<String>,
+}
+
+/// A kernel or operator of a [`Trace`].
+#[derive(Debug, Deserialize)]
+pub(crate) struct Launched {
+    pub(crate) name: String,
+    pub(crate) share: f64,
+    pub(crate) library: bool,
 }
 
 /// Outputs as a reply claims them.
@@ -59,20 +88,29 @@ pub(crate) struct Batch {
 
 impl Candidate {
     pub(crate) fn new(worker: Worker, limits: Limits) -> Self {
-        Self { worker, limits }
+        Self { worker, limits, noticed: vec![] }
     }
 
     pub(crate) fn sandbox(&self) -> &Sandbox {
         self.worker.sandbox()
     }
 
+    /// Remembers something that goes beside the verdict.
+    pub(crate) fn note(&mut self, rule: &str, severity: Severity, message: &str) {
+        if self.noticed.iter().all(|known| known.rule != rule) {
+            self.noticed.push(Finding { rule: rule.to_owned(), severity, message: message.to_owned() });
+        }
+    }
+
     /// Imports the candidate and constructs its module; the time that took.
-    pub(crate) async fn build(&mut self, source: &str, setting: &Setting) -> Result<Duration, Stop> {
+    pub(crate) async fn build(&mut self, source: &str, setting: &Setting, offer: &Offer) -> Result<Duration, Stop> {
         let path = self.worker.scratch().join("candidate.py");
         let written = tokio::fs::write(&path, source).await;
         written.map_err(|source| kernelwright_harness::HarnessError::Write { path: path.clone(), source }).map_err(EvaluateError::from)?;
         let mut fields = setting.to_json();
         fields["path"] = path.to_string_lossy().into();
+        fields["problem_name"] = offer.problem_name.as_str().into();
+        fields["constants"] = offer.constants.clone();
         Ok(self.ask(Phase::Import, "build", fields, &[]).await?.wall)
     }
 
@@ -102,14 +140,30 @@ impl Candidate {
         let reply = self.ask(Phase::Run, "run", json!({"entry": entry, "poison": true}), &[]).await?;
         let Claim { outputs, tensors } = claim(reply.ok)?;
         let written = wire::written_bytes(&tensors, &given.located);
-        let outcome = self.collect(outputs, tensors, Some(given.clone())).await?;
-        Ok(Call { outcome, wall: reply.wall, written })
+        let mut all: Vec<Value> = tensors.iter().chain(&given.located).cloned().collect();
+        let arena = self.read(&mut all, self.limits.memory.0.saturating_mul(2)).await?;
+        let after = all.split_off(tensors.len());
+        Ok(Call {
+            outcome: Outcome { outputs, tensors: all, after: given.tree.clone(), after_tensors: after, arena },
+            wall: reply.wall,
+            written,
+        })
     }
 
-    /// Puts fresh inputs at distinct addresses.
-    pub(crate) async fn place(&mut self, calls: &[Placed]) -> Result<(), Stop> {
+    /// Puts fresh inputs at distinct addresses, and says where.
+    pub(crate) async fn place(&mut self, calls: &[Placed]) -> Result<Locations, Stop> {
         let entries: Vec<_> = calls.iter().map(|call| call.to_json()).collect();
-        self.ask(Phase::Time, "place", json!({"entries": entries}), &[]).await.map(drop)
+        claim(self.ask(Phase::Time, "place", json!({"entries": entries}), &[]).await?.ok)
+    }
+
+    /// Writes other inputs over those of a placed call, while the process is stopped. Inputs must lie in an arena.
+    pub(crate) async fn overwrite(&self, located: &[Value], inputs: &Inputs) -> Result<(), Stop> {
+        let Some(arena) = &inputs.arena else { return Ok(()) };
+        let windows = wire::windows(located, self.limits.memory.0).map_err(|error| Stop::rejected("output_memory", error.to_string()))?;
+        let offset = |(index, window): &(usize, Window)| inputs.tensors.get(*index)?["offset"].as_u64().map(|offset| (*window, offset));
+        let places: Option<Vec<_>> = windows.iter().map(offset).collect();
+        let places = places.ok_or_else(|| EvaluateError::Protocol("inputs that lie in no arena".to_owned()))?;
+        self.worker.write_memory(places, arena.as_fd()).await.map_err(unreadable)
     }
 
     /// Runs placed calls. It is stopped when this returns.
@@ -124,46 +178,86 @@ impl Candidate {
         Ok(Batch { wall: reply.wall, inner: Duration::from_nanos(timed.inner_ns) })
     }
 
-    /// What a timed call has left behind, and how long the candidate took to say where.
-    pub(crate) async fn locate(&mut self, call: Placed) -> Result<(Outcome, Duration), Stop> {
-        let reply = self.ask(Phase::Time, "locate", json!({"entry": call.entry}), &[]).await?;
-        let Claim { outputs, tensors } = claim(reply.ok)?;
-        Ok((self.collect(outputs, tensors, None).await?, reply.wall))
+    /// Where the outputs of all calls of the batch lie, and how long the candidate took to say so. It is stopped when this returns.
+    pub(crate) async fn held(&mut self) -> Result<(Locations, Duration), Stop> {
+        let reply = self.ask(Phase::Time, "held", json!({}), &[]).await?;
+        Ok((claim(reply.ok)?, reply.wall))
     }
 
-    /// Ends the process and waits until it is gone.
-    pub(crate) async fn end(self) {
-        self.worker.end().await;
-    }
-
-    /// Reads what lies in host memory; the worker is stopped between questions.
-    async fn collect(&self, outputs: Value, mut tensors: Vec<Value>, after: Option<Given>) -> Result<Outcome, Stop> {
-        let limit = self.limits.memory.0;
-        let refuse = |error: wire::ClaimError| Stop::rejected("output_memory", error.to_string());
-        let (after_tree, mut after_tensors) = after.map_or((None, vec![]), |given| (Some(given.tree), given.located));
-        let own = wire::windows(&tensors, limit).map_err(refuse)?;
-        let inputs = wire::windows(&after_tensors, limit).map_err(refuse)?;
-        let arena = if own.is_empty() && inputs.is_empty() {
-            None
-        } else {
-            let all = own.iter().chain(&inputs).map(|(_, window)| *window).collect();
-            let arena = self.worker.read_memory(all).await.map_err(unreadable)?;
-            let (own_offsets, input_offsets) = arena.offsets.split_at(own.len());
-            wire::relocate(&mut tensors, &own, own_offsets);
-            wire::relocate(&mut after_tensors, &inputs, input_offsets);
-            Some(arena.fd)
+    /// What some calls of a batch have left behind: their outputs and their inputs. Nothing of the candidate runs for it.
+    pub(crate) async fn read_calls(
+        &self,
+        calls: &[Placed],
+        chosen: &[usize],
+        outputs: &Locations,
+        inputs: &Locations,
+    ) -> Result<TimedOutcomes, Stop> {
+        let contradiction = || Stop::rejected("channel_tampering", "what it says of the batch's tensors contradicts itself");
+        let (mut all, mut read) = (Vec::new(), Vec::new());
+        for &index in chosen {
+            let (tree, own) = outputs.call(index).ok_or_else(contradiction)?;
+            let (after, theirs) = inputs.call(index).ok_or_else(contradiction)?;
+            read.push((calls[index], tree.clone(), own.len(), after.clone(), theirs.len()));
+            all.extend(own);
+            all.extend(theirs);
+        }
+        let arena = self.read(&mut all, self.limits.memory.0.saturating_mul(2)).await?;
+        let mut all = all.into_iter();
+        let outcome = |(placed, outputs, own, after, theirs)| TimedOutcome {
+            placed,
+            outputs,
+            tensors: all.by_ref().take(own).collect(),
+            after,
+            after_tensors: all.by_ref().take(theirs).collect(),
         };
-        Ok(Outcome { outputs, tensors, after: after_tree.map(|tree| (tree, after_tensors)), arena })
+        Ok(TimedOutcomes { calls: read.into_iter().map(outcome).collect(), arena })
+    }
+
+    /// One more call, of which it is told what ran; none where the process gives no readable answer.
+    pub(crate) async fn trace(&mut self, call: Placed) -> Option<Trace> {
+        self.place(&[call]).await.ok()?;
+        let reply = self.ask(Phase::Time, "trace", json!({"entry": call.entry}), &[]).await.ok()?;
+        Trace::deserialize(reply.ok).ok()
+    }
+
+    /// Ends the process and waits until it is gone; what was noticed.
+    pub(crate) async fn end(self) -> Vec<Finding> {
+        self.worker.end().await;
+        self.noticed
+    }
+
+    /// Reads what lies in host memory, at most `limit` bytes, and rewrites `tensors` to where it lies now; the worker is stopped between
+    /// questions.
+    async fn read(&self, tensors: &mut [Value], limit: u64) -> Result<Option<OwnedFd>, Stop> {
+        let found = wire::windows(tensors, limit).map_err(|error| Stop::rejected("output_memory", error.to_string()))?;
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let windows = found.iter().map(|(_, window)| *window).collect();
+        let arena = self.worker.read_memory(windows).await.map_err(unreadable)?;
+        wire::relocate(tensors, &found, &arena.offsets);
+        Ok(Some(arena.fd))
     }
 
     async fn ask(&mut self, phase: Phase, op: &str, fields: Value, fds: &[BorrowedFd<'_>]) -> Result<Reply, Stop> {
+        #[derive(Deserialize)]
+        struct Noticed {
+            rule: String,
+            message: String,
+        }
         let limit = match phase {
             Phase::Import | Phase::Construct => self.limits.build,
             Phase::Run => self.limits.run,
             Phase::Time => self.limits.time,
         };
         let answer: Result<Reply, AskError> = self.worker.ask(op, fields, fds, limit).await;
-        answer.map_err(|error| judge(phase, error, self.worker.log()))
+        let mut reply = answer.map_err(|error| judge(phase, error, self.worker.log()))?;
+        // Nothing rests on the candidate's process telling on itself: this only makes a verdict stricter.
+        let noticed = reply.ok.get_mut("findings").map(Value::take).map(Vec::<Noticed>::deserialize);
+        match noticed.transpose().ok().flatten().and_then(|found| found.into_iter().next()) {
+            Some(Noticed { rule, message }) => Err(Stop::rejected(&rule, message)),
+            None => Ok(reply),
+        }
     }
 }
 

@@ -6,11 +6,15 @@ use kernelwright_harness::Refusal;
 use kernelwright_protocol::Trials;
 
 use crate::EvaluateError;
+use crate::baselines::{self, Reload};
 use crate::candidate::{Call, Candidate};
-use crate::draws::Draw;
+use crate::draws::{self, Draw};
 use crate::problem::{BASE, Inputs, Problem};
 use crate::verdict::Stop;
 use crate::wire;
+
+/// The entry of the touched inputs, beside those of the trials.
+const TOUCHED: u32 = BASE + 3;
 
 /// What the trials found about a candidate that passed them all.
 #[derive(Debug)]
@@ -19,6 +23,8 @@ pub(crate) struct Passed {
     pub(crate) error_over_tolerance: f64,
     /// The first call, with just-in-time compilation.
     pub(crate) first_call: Duration,
+    /// The quickest call, with what surrounds a call outside a batch.
+    pub(crate) quickest_call: Duration,
     /// Inputs and outputs of one call, in bytes.
     pub(crate) bytes_per_call: u64,
     /// What one call has to write, in bytes: outputs in memory of their own.
@@ -31,10 +37,17 @@ pub(crate) async fn check(
     candidate: &mut Candidate,
     base: Inputs,
     draws: &[Draw],
+    reload: &Reload<'_>,
     say: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<Passed, Stop> {
-    let mut passed =
-        Passed { trials: Trials::default(), error_over_tolerance: 0.0, first_call: Duration::ZERO, bytes_per_call: 0, written_per_call: 0 };
+    let mut passed = Passed {
+        trials: Trials::default(),
+        error_over_tolerance: 0.0,
+        first_call: Duration::ZERO,
+        quickest_call: Duration::MAX,
+        bytes_per_call: 0,
+        written_per_call: 0,
+    };
     let mut base = Some(base);
     for (index, &draw) in draws.iter().enumerate() {
         say(&format!("checking trial {} of {} ({})", index + 1, draws.len(), draw.kind.as_str()));
@@ -42,7 +55,7 @@ pub(crate) async fn check(
         let entry = if index == 0 { BASE } else { BASE + 1 + index as u32 % 2 };
         let attempt = match base.take() {
             Some(base) => Ok(base),
-            None => problem.draw(entry, draw).await?,
+            None => transformed(problem, entry, draw, reload).await?,
         };
         let inputs = match attempt {
             Ok(inputs) => inputs,
@@ -53,14 +66,12 @@ pub(crate) async fn check(
         };
         let label = format!("trial {} ({})", index + 1, inputs.label);
         passed.trials.ran.push(inputs.label.clone());
-        let first = trial(problem, candidate, entry, &inputs, &label, &mut passed).await?;
+        let first = trial(problem, candidate, Entries::same(entry), &inputs, &label, &mut passed).await?;
         if index == 0 {
             passed.first_call = first.wall;
             passed.bytes_per_call = wire::total_bytes(&inputs.tensors) + wire::total_bytes(&first.outcome.tensors);
             passed.written_per_call = first.written;
-            // The same inputs once more: a result that differs beyond tolerance is a race, or a memory of the first call.
-            let again = format!("{label}, the same inputs again");
-            trial(problem, candidate, entry, &inputs, &again, &mut passed).await?;
+            again(problem, candidate, &inputs, &label, reload, &mut passed).await?;
         } else {
             problem.forget(&[entry]).await?;
         }
@@ -68,23 +79,77 @@ pub(crate) async fn check(
     Ok(passed)
 }
 
+/// The first inputs with a few elements changed in place, then as they were: what is remembered by address, or by a look at some of the
+/// elements, is wrong in the one, and a race shows in the other. The base entry's inputs are fresh afterwards.
+async fn again(
+    problem: &mut Problem,
+    candidate: &mut Candidate,
+    inputs: &Inputs,
+    label: &str,
+    reload: &Reload<'_>,
+    passed: &mut Passed,
+) -> Result<(), Stop> {
+    if let Ok(touched) = transformed(problem, TOUCHED, draws::touched(), reload).await? {
+        let label = format!("{label}, a few elements changed in place");
+        trial(problem, candidate, Entries { ours: TOUCHED, theirs: BASE }, &touched, &label, passed).await?;
+        problem.forget(&[TOUCHED]).await?;
+    }
+    let label = format!("{label}, the same inputs again");
+    trial(problem, candidate, Entries::same(BASE), inputs, &label, passed)
+        .await
+        .map_err(|stop| stop.explained("the first run on the same inputs was right: a race, or a memory of the calls before"))?;
+    candidate.give(BASE, inputs).await?;
+    Ok(())
+}
+
+/// Draws the inputs of a later trial. Where the reference loses its device on them (a value that was an index, say), that is found out
+/// once: its worker is started again, and such draws of this problem are skipped from then on.
+async fn transformed(problem: &mut Problem, entry: u32, draw: Draw, reload: &Reload<'_>) -> Result<Result<Inputs, String>, EvaluateError> {
+    let skipped = || format!("{}: the reference loses the device on it", draw.kind.as_str());
+    if problem.lost_on.contains(&draw.kind) {
+        return Ok(Err(skipped()));
+    }
+    match problem.draw(entry, draw).await {
+        Err(EvaluateError::Problem(refusal)) if refusal.message.contains("CUDA error") => {
+            problem.lost_on.push(draw.kind);
+            baselines::recover(problem, reload).await?;
+            Ok(Err(skipped()))
+        }
+        drawn => drawn,
+    }
+}
+
 /// The problem's own draw has run while it was loaded; without it there is nothing to compare.
 pub(crate) fn base_failed(message: String) -> EvaluateError {
     EvaluateError::Problem(Refusal { kind: "problem_run".to_owned(), phase: "expect".to_owned(), message, traceback: String::new() })
 }
 
+/// Under which names the two sides have the inputs of a call.
+#[derive(Clone, Copy)]
+struct Entries {
+    ours: u32,
+    theirs: u32,
+}
+
+impl Entries {
+    fn same(entry: u32) -> Self {
+        Self { ours: entry, theirs: entry }
+    }
+}
+
 async fn trial(
     problem: &mut Problem,
     candidate: &mut Candidate,
-    entry: u32,
+    entries: Entries,
     inputs: &Inputs,
     label: &str,
     passed: &mut Passed,
 ) -> Result<Call, Stop> {
-    let given = candidate.give(entry, inputs).await?;
-    let call = candidate.run(entry, &given).await?;
-    let comparison = problem.compare(entry, &call.outcome).await?;
+    let given = candidate.give(entries.theirs, inputs).await?;
+    let call = candidate.run(entries.theirs, &given).await?;
+    let comparison = problem.compare(entries.ours, &call.outcome).await?;
     let error = comparison.outcome(label).map_err(|mismatches| Stop::incorrect(mismatches, passed.trials.clone()))?;
     passed.error_over_tolerance = passed.error_over_tolerance.max(error);
+    passed.quickest_call = passed.quickest_call.min(call.wall);
     Ok(call)
 }

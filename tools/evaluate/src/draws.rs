@@ -11,6 +11,8 @@ pub(crate) enum DrawKind {
     Special,
     Small,
     Shifted,
+    /// The base entry's inputs with a few elements changed.
+    Touched,
 }
 
 impl DrawKind {
@@ -22,6 +24,7 @@ impl DrawKind {
             Self::Special => "special",
             Self::Small => "small",
             Self::Shifted => "shifted",
+            Self::Touched => "touched",
         }
     }
 }
@@ -40,6 +43,16 @@ pub(crate) fn plan(trials: NonZeroU32) -> Vec<Draw> {
     use DrawKind::{Problem, Scaled, Shifted, Small, Special, Structured};
     const ORDER: [DrawKind; 6] = [Problem, Scaled, Structured, Special, Small, Shifted];
     (0..trials.get() as usize).map(|trial| Draw { kind: ORDER.get(trial).copied().unwrap_or(Problem), seed: random_u32() }).collect()
+}
+
+/// The base entry's inputs once more, a few elements changed: what is remembered by address or by a look at some elements is then wrong.
+pub(crate) fn touched() -> Draw {
+    Draw { kind: DrawKind::Touched, seed: random_u32() }
+}
+
+/// Inputs of the problem's own distribution under a seed of their own.
+pub(crate) fn fresh() -> Draw {
+    Draw { kind: DrawKind::Problem, seed: random_u32() }
 }
 
 /// A number the candidate cannot know. Without system randomness there are no secrets; the time is the best that is left.

@@ -12,10 +12,11 @@ use tokio::sync::OnceCell;
 
 use crate::baselines::{self, Reload};
 use crate::batch::Room;
-use crate::candidate::Candidate;
+use crate::candidate::{Candidate, Offer};
 use crate::correctness::{self, Passed};
 use crate::draws::{self, Draw};
 use crate::floor;
+use crate::launches;
 use crate::problem::{BASE, Inputs, Problem, Setting};
 use crate::sets;
 use crate::shelf::{IDLE, Key, Shelf};
@@ -46,8 +47,7 @@ impl Evaluator {
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         kernelwright_harness::supervise();
-        let inner =
-            Inner { settings, workshop: OnceCell::new(), targets: Mutex::default(), uses: AtomicU64::new(0) };
+        let inner = Inner { settings, workshop: OnceCell::new(), targets: Mutex::default(), uses: AtomicU64::new(0) };
         Self { inner: Arc::new(inner) }
     }
 
@@ -135,14 +135,19 @@ impl Evaluator {
         let sandbox = candidate.sandbox().clone();
         let case = Case { request, workshop, triton, limits };
         let outcome = case.run(&mut problem, &mut candidate, say).await;
-        candidate.end().await;
-        let mut findings: Vec<Finding> = problem.degenerate().into_iter().chain(degraded(&sandbox)).chain(not_forked(bench.not_forked)).collect();
+        if matches!(&outcome, Ok(correct) if correct.timing.is_some()) {
+            launches::look(&mut candidate).await;
+        }
+        let noticed = candidate.end().await;
+        let mut findings: Vec<Finding> =
+            problem.degenerate().into_iter().chain(degraded(&sandbox)).chain(not_forked(bench.not_forked)).collect();
         let verdict = match outcome {
             Ok(correct) => Verdict::Correct(Box::new(correct)),
             Err(Stop::Decided(verdict)) => *verdict,
             Err(Stop::Failed(error)) => return Err(error),
         };
         self.put_back(&mut loaded, key.clone(), problem).await;
+        findings.extend(noticed);
         findings.extend(deciding_finding(&verdict));
         findings.extend(trial_findings(&verdict));
         if triton == TritonMode::Interpreted {
@@ -228,14 +233,15 @@ impl Case<'_> {
         problem.select(0).await?;
         say("building the candidate");
         // What the first trial should give is computed while compilers work.
-        let (import, base) = tokio::join!(candidate.build(&self.request.candidate_source, &setting), problem.draw(BASE, draws[0]));
+        let offer = Offer { problem_name: self.request.problem_name.clone(), constants: problem.facts.constants.clone() };
+        let (import, base) = tokio::join!(candidate.build(&self.request.candidate_source, &setting, &offer), problem.draw(BASE, draws[0]));
         let (import, base) = (import?, base?.map_err(correctness::base_failed)?);
         let build = import + candidate.construct(problem).await?;
-        if problem.count_sets() == 1 {
+        let count = problem.count_sets();
+        if count == 1 {
             return self.judge(problem, candidate, base, &draws, build, say).await;
         }
         let (mut results, mut drawn) = (vec![], Some((base, draws)));
-        let count = problem.count_sets();
         for set in 0..count {
             problem.select(set).await?;
             // The seeds are new for every set: whoever has seen inputs could know the seed they came from.
@@ -246,7 +252,7 @@ impl Case<'_> {
                 (problem.draw(BASE, draws[0]).await?.map_err(correctness::base_failed)?, draws)
             };
             let name = problem.set_name();
-            let of_set = |message: &str| say(&format!("set {} of {} ({name}): {message}", set + 1, count));
+            let of_set = |message: &str| say(&format!("set {} of {count} ({name}): {message}", set + 1));
             let result = self.judge(problem, candidate, base, &draws, build, &of_set).await.map_err(|stop| sets::named(stop, &name))?;
             results.push((name, result));
         }
@@ -263,14 +269,16 @@ impl Case<'_> {
         build: Duration,
         say: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<Correct, Stop> {
-        let passed = correctness::check(problem, candidate, base, draws, say).await?;
+        let EvaluateRequest { problem_source: source, problem_name: name, .. } = self.request;
+        let reload = Reload { workshop: self.workshop, source, name, setting: problem.setting, base: draws[0] };
+        let passed = correctness::check(problem, candidate, base, draws, &reload, say).await?;
         if !self.request.options.measure {
             return Ok(untimed(passed, "the request asked for correctness only"));
         }
         if self.triton == TritonMode::Interpreted {
             return Ok(untimed(passed, "Triton's interpreter checks correctness only; times need a GPU"));
         }
-        self.time(problem, candidate, passed, build, draws[0], say).await
+        self.time(problem, candidate, passed, build, &reload, say).await
     }
 
     async fn time(
@@ -279,14 +287,13 @@ impl Case<'_> {
         candidate: &mut Candidate,
         mut passed: Passed,
         build: Duration,
-        base: Draw,
+        reload: &Reload<'_>,
         say: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<Correct, Stop> {
-        let EvaluateRequest { problem_source: source, problem_name: name, target, options, .. } = self.request;
+        let EvaluateRequest { target, options, .. } = self.request;
         let room = room(passed.bytes_per_call, &self.limits, problem);
         let kinds = options.baselines.kinds();
-        let reload = Reload { workshop: self.workshop, source, name, setting: problem.setting, base };
-        baselines::ensure(problem, kinds, room, &reload, say).await?;
+        baselines::ensure(problem, kinds, room, reload, say).await?;
         let contenders = baselines::contenders(problem, kinds);
         if contenders.is_empty() {
             return Ok(untimed(passed, "no baseline could be measured"));
@@ -296,6 +303,7 @@ impl Case<'_> {
             backend: target.backend,
             room,
             pairs: options.pairs.map(|pairs| pairs.get() as usize),
+            at_most: passed.quickest_call,
             build,
             first_call: passed.first_call,
             trials: passed.trials.clone(),

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::EvaluateError;
-use crate::draws::Draw;
+use crate::draws::{Draw, DrawKind};
 use crate::request::trusted;
 use crate::sets::Sets;
 use crate::verdict::Stop;
@@ -38,6 +38,9 @@ pub(crate) struct Facts {
     /// The name of every set of inputs; the figures above are those of the selected one.
     #[serde(default)]
     pub(crate) sets: Vec<String>,
+    /// Plain data that a candidate may import from the problem.
+    #[serde(default)]
+    pub(crate) constants: Value,
 }
 
 /// The inputs of one call, to be passed on.
@@ -85,8 +88,28 @@ impl Comparison {
 pub(crate) struct Outcome {
     pub(crate) outputs: Value,
     pub(crate) tensors: Vec<Value>,
-    /// The inputs after the call, where they are compared as well.
-    pub(crate) after: Option<(Value, Vec<Value>)>,
+    /// The inputs after the call.
+    pub(crate) after: Value,
+    pub(crate) after_tensors: Vec<Value>,
+    /// Absent where everything lies in device memory.
+    pub(crate) arena: Option<OwnedFd>,
+}
+
+/// What a timed call has left behind.
+#[derive(Debug)]
+pub(crate) struct TimedOutcome {
+    pub(crate) placed: Placed,
+    pub(crate) outputs: Value,
+    pub(crate) tensors: Vec<Value>,
+    /// Its inputs after the call.
+    pub(crate) after: Value,
+    pub(crate) after_tensors: Vec<Value>,
+}
+
+/// What several timed calls have left behind.
+#[derive(Debug)]
+pub(crate) struct TimedOutcomes {
+    pub(crate) calls: Vec<TimedOutcome>,
     /// Absent where everything lies in device memory.
     pub(crate) arena: Option<OwnedFd>,
 }
@@ -98,11 +121,18 @@ pub(crate) struct Placed {
     pub(crate) entry: u32,
     pub(crate) scale: f64,
     pub(crate) roll: u32,
+    /// The entry that it is made from.
+    pub(crate) base: u32,
 }
 
 impl Placed {
+    /// The same call with the inputs of another entry, as they are.
+    pub(crate) fn instead(self, base: u32) -> Self {
+        Self { base, scale: 1.0, roll: 0, ..self }
+    }
+
     pub(crate) fn to_json(self) -> Value {
-        json!({"entry": self.entry, "base": BASE, "recipe": {"scale": self.scale, "roll": self.roll}})
+        json!({"entry": self.entry, "base": self.base, "recipe": {"scale": self.scale, "roll": self.roll}})
     }
 }
 
@@ -121,6 +151,8 @@ pub(crate) struct Problem {
     pub(crate) baselines: Vec<Baseline>,
     pub(crate) sets: Sets,
     copy_rate: Option<f64>,
+    /// Draws on which the reference has lost its device.
+    pub(crate) lost_on: Vec<DrawKind>,
 }
 
 impl Problem {
@@ -130,7 +162,16 @@ impl Problem {
         fields["source"] = source.into();
         fields["name"] = name.into();
         let (facts, fds) = request(&mut worker, "load", fields, &[], trusted::STEP).await?;
-        Ok(Self { worker, setting: *setting, facts, construction: fds.into_iter().next(), baselines: vec![], sets: Sets::default(), copy_rate: None })
+        Ok(Self {
+            worker,
+            setting: *setting,
+            facts,
+            construction: fds.into_iter().next(),
+            baselines: vec![],
+            sets: Sets::default(),
+            copy_rate: None,
+            lost_on: vec![],
+        })
     }
 
     /// The memory in which constructor arguments and state lie.
@@ -140,6 +181,18 @@ impl Problem {
 
     /// Makes the inputs of one call and computes what the reference gives for them; the reason, where the reference cannot run on them.
     pub(crate) async fn draw(&mut self, entry: u32, draw: Draw) -> Result<Result<Inputs, String>, EvaluateError> {
+        let inputs = match self.draw_only(entry, draw).await? {
+            Ok(inputs) => inputs,
+            skipped => return Ok(skipped),
+        };
+        Ok(match self.expect(entry).await? {
+            Some(reason) => Err(format!("{}: {reason}", inputs.label)),
+            None => Ok(inputs),
+        })
+    }
+
+    /// Makes the inputs of one call; the reason, where there are none of this kind.
+    pub(crate) async fn draw_only(&mut self, entry: u32, draw: Draw) -> Result<Result<Inputs, String>, EvaluateError> {
         #[derive(Deserialize)]
         struct Drawn {
             #[serde(default)]
@@ -151,20 +204,20 @@ impl Problem {
             #[serde(default)]
             skipped: Option<String>,
         }
-        let fields = json!({"entry": entry, "seed": draw.seed, "kind": draw.kind.as_str()});
+        let mut fields = json!({"entry": entry, "seed": draw.seed, "kind": draw.kind.as_str()});
+        if draw.kind == DrawKind::Touched {
+            fields["base"] = BASE.into();
+        }
         let (drawn, fds): (Drawn, _) = self.ask("draw", fields, &[]).await?;
         let label = if drawn.label.is_empty() { draw.kind.as_str().to_owned() } else { drawn.label };
         if let Some(reason) = drawn.skipped {
-            return Ok(Err(format!("{label}: {reason}")));
-        }
-        if let Some(reason) = self.expect(entry).await? {
             return Ok(Err(format!("{label}: {reason}")));
         }
         Ok(Ok(Inputs { tree: drawn.inputs, tensors: drawn.tensors, arena: fds.into_iter().next(), label }))
     }
 
     /// Computes the expected outputs of an entry; the reason, where the reference cannot.
-    pub(crate) async fn expect(&mut self, entry: u32) -> Result<Option<String>, EvaluateError> {
+    async fn expect(&mut self, entry: u32) -> Result<Option<String>, EvaluateError> {
         #[derive(Deserialize)]
         struct Expected {
             #[serde(default)]
@@ -175,15 +228,39 @@ impl Problem {
     }
 
     /// Compares what a call has left behind with what is expected for its entry.
-    /// A description that cannot describe tensors is a false claim of the candidate.
     pub(crate) async fn compare(&mut self, entry: u32, outcome: &Outcome) -> Result<Comparison, Stop> {
-        let (after, after_tensors) = outcome.after.clone().unwrap_or((Value::Null, vec![]));
         let fields = json!({
-            "entry": entry, "outputs": outcome.outputs, "tensors": outcome.tensors, "after": after, "after_tensors": after_tensors,
+            "entry": entry, "outputs": outcome.outputs, "tensors": outcome.tensors,
+            "after": outcome.after, "after_tensors": outcome.after_tensors,
         });
-        let fds: Vec<_> = outcome.arena.iter().map(OwnedFd::as_fd).collect();
-        match self.ask("compare", fields, &fds).await {
-            Ok((comparison, _)) => Ok(comparison),
+        self.judge("compare", fields, outcome.arena.as_ref()).await
+    }
+
+    /// Compares what timed calls have left behind with what the reference gives for their inputs; none for a call on whose inputs it
+    /// gives nothing.
+    pub(crate) async fn verify(&mut self, outcomes: &TimedOutcomes) -> Result<Vec<Option<Comparison>>, Stop> {
+        #[derive(Deserialize)]
+        struct Verified {
+            comparisons: Vec<Option<Comparison>>,
+        }
+        let call = |timed: &TimedOutcome| {
+            let mut call = timed.placed.to_json();
+            call["outputs"] = timed.outputs.clone();
+            call["tensors"] = timed.tensors.clone().into();
+            call["after"] = timed.after.clone();
+            call["after_tensors"] = timed.after_tensors.clone().into();
+            call
+        };
+        let calls: Vec<_> = outcomes.calls.iter().map(call).collect();
+        let verified: Verified = self.judge("verify", json!({"calls": calls}), outcomes.arena.as_ref()).await?;
+        Ok(verified.comparisons)
+    }
+
+    /// Asks about a candidate's outputs: a description that the worker cannot read is the candidate's.
+    async fn judge<T: DeserializeOwned>(&mut self, op: &str, fields: Value, arena: Option<&OwnedFd>) -> Result<T, Stop> {
+        let fds: Vec<_> = arena.map(OwnedFd::as_fd).into_iter().collect();
+        match self.ask(op, fields, &fds).await {
+            Ok((answer, _)) => Ok(answer),
             Err(EvaluateError::Problem(refusal)) if refusal.kind == "unsupported" => Err(Stop::rejected("output_claim", refusal.message)),
             Err(error) => Err(error.into()),
         }
@@ -192,6 +269,16 @@ impl Problem {
     /// Frees entries.
     pub(crate) async fn forget(&mut self, entries: &[u32]) -> Result<(), EvaluateError> {
         self.ask::<Value>("forget", json!({"entries": entries}), &[]).await.map(drop)
+    }
+
+    /// Writes the inputs of an entry into device memory of the candidate, which is stopped; whether that was possible.
+    pub(crate) async fn fill(&mut self, entry: u32, located: &[Value]) -> Result<bool, EvaluateError> {
+        let memory: Vec<_> = located.iter().map(|tensor| &tensor["memory"]["cuda_ipc"]).collect();
+        match self.ask::<Value>("fill", json!({"entry": entry, "memory": memory}), &[]).await {
+            Ok(_) => Ok(true),
+            Err(EvaluateError::Problem(refusal)) if refusal.kind == "unsupported" => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Frees placed inputs and what is known of them.

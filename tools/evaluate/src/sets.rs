@@ -54,6 +54,7 @@ impl Problem {
     /// Takes the place of a problem whose worker was lost: what is known of its baselines stays, and so does its set.
     pub(crate) async fn inherit(&mut self, lost: Self) -> Result<(), EvaluateError> {
         self.baselines = lost.baselines;
+        self.lost_on = lost.lost_on;
         let set = lost.sets.selected;
         self.sets = Sets { selected: 0, ready: vec![], ..lost.sets };
         if set == 0 { Ok(()) } else { self.go_to(set).await }

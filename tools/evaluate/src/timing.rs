@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use kernelwright_protocol::{Backend, Baseline, BaselineKind, Control, Nanoseconds, Timing, Trials};
+use kernelwright_protocol::{Backend, Baseline, BaselineKind, Control, Nanoseconds, Severity, Timing, Trials};
 
 use crate::batch::{Calls, Room, wanted};
 use crate::candidate::{Batch, Candidate};
 use crate::draws::random_below;
+use crate::late::{self, Late};
 use crate::problem::{Placed, Problem};
 use crate::statistics::{median, median_interval, spread};
 use crate::verdict::Stop;
@@ -18,15 +19,22 @@ const FEWEST_PAIRS: usize = 6;
 fn most_pairs(backend: Backend) -> usize {
     match backend {
         Backend::Cpu => 21,
-        Backend::Cuda => 12,
+        Backend::Cuda => 10,
     }
 }
 
 /// How long the pairs may go on beyond the fewest.
 const BUDGET: Duration = Duration::from_secs(8);
 
-/// What verifying timed calls may cost, counted in reference runs.
-const VERIFY_BUDGET: Duration = Duration::from_secs(8);
+/// What verifying timed calls may cost, counted in runs of the reference: more calls are verified where that is cheap.
+const VERIFY_BUDGET: Duration = Duration::from_secs(3);
+
+/// The fewest and the most timed calls that are verified.
+const VERIFIED: std::ops::RangeInclusive<u32> = 2..=32;
+
+/// How much of a batch is verified at once: this many calls, and outputs of this many bytes.
+const VERIFIED_AT_ONCE: usize = 6;
+const VERIFIED_BYTES: u64 = 256 << 20;
 
 /// How far the two sides' clocks may differ, as a share of a batch, and in any case. The batch in which they differ least is judged: a
 /// busy machine delays messages in most batches, a candidate that works outside its calls or has patched its clock differs in all. A
@@ -34,8 +42,12 @@ const VERIFY_BUDGET: Duration = Duration::from_secs(8);
 const CLOCKS_SHARE: f64 = 0.05;
 const CLOCKS_SLACK: Duration = Duration::from_micros(500);
 
-/// What saying where an output lies may take; more than that is work, and counts as time of the batch.
-const LOCATE_SLACK: Duration = Duration::from_millis(1);
+/// What saying where outputs lie may take, in any case and for each call; more than that is work, and counts as time of the batch.
+const HELD_SLACK: Duration = Duration::from_millis(1);
+const HELD_PER_CALL: Duration = Duration::from_micros(4);
+
+/// Batches of the candidate are shorter than wanted by up to one call in so many.
+const VARIED: usize = 5;
 
 /// What is needed beside the two workers.
 pub(crate) struct Session {
@@ -44,6 +56,8 @@ pub(crate) struct Session {
     pub(crate) backend: Backend,
     pub(crate) room: Room,
     pub(crate) pairs: Option<usize>,
+    /// What one call of the candidate takes at most.
+    pub(crate) at_most: Duration,
     pub(crate) build: Duration,
     pub(crate) first_call: Duration,
     pub(crate) trials: Trials,
@@ -78,8 +92,9 @@ pub(crate) async fn measure(
     let wanted = wanted(session.backend);
     let ours = overhead_of_baseline(problem, session.contenders[0].0).await?;
     let theirs = overhead_of_candidate(candidate).await?;
-    let candidate_calls = calibrate(candidate, &mut calls, session.room, wanted, theirs).await?;
-    let mut checks = Checks::within(problem.facts.reference_ns);
+    let candidate_calls = calibrate(candidate, &mut calls, &session, wanted, theirs).await?;
+    let mut checks = Checks::within(problem.facts.reference_ns, session.room.bytes_per_call);
+    let mut overwritten = false;
     let mut samples = Samples { baselines: vec![vec![]; session.contenders.len()], ..Samples::default() };
     let started = Instant::now();
     let most = session.pairs.unwrap_or(most_pairs(session.backend));
@@ -94,15 +109,21 @@ pub(crate) async fn measure(
         if pair.is_multiple_of(2) {
             time_baselines(problem, &session, &mut calls, ours, &mut samples).await?;
         }
-        let batch = calls.fresh(candidate_calls);
-        let (per_call, clock) = time_candidate(problem, candidate, &batch, theirs, pair, &mut checks, &session.trials).await?;
-        samples.candidate.push(per_call);
-        samples.clocks.push(clock);
+        // Of a length that nobody knows: a candidate that skips calls cannot tell which one is the last.
+        let batch = calls.fresh(candidate_calls - random_below(candidate_calls / VARIED + 1));
+        let timed = time_candidate(problem, candidate, batch, theirs, pair, &mut checks, &session.trials).await?;
+        samples.candidate.push(timed.per_call);
+        samples.clocks.push(timed.clock);
+        overwritten |= timed.overwritten;
         if !pair.is_multiple_of(2) {
             time_baselines(problem, &session, &mut calls, ours, &mut samples).await?;
         }
     }
     agree(&samples.clocks)?;
+    if overwritten {
+        let message = "calls return the same memory again: a result is right until the next call, and has to be copied by who keeps it";
+        candidate.note("reused_output", Severity::Note, message);
+    }
     let mut timing = summarize(&samples, &session, problem, candidate_calls);
     timing.device_state = problem.device_state().await?;
     Ok(Measured { timing, verified: checks.done, error_over_tolerance: checks.error_over_tolerance })
@@ -153,63 +174,87 @@ fn control(baseline: &[f64], candidate: &[f64]) -> Option<Control> {
 struct Checks {
     done: u32,
     most: u32,
+    at_once: usize,
+    /// The batches in which one call gets its inputs late: the first and another.
+    late: [usize; 2],
     error_over_tolerance: f64,
 }
 
 impl Checks {
-    /// As many as the budget allows, where one takes about four runs of the reference (float64 and the comparison included).
-    fn within(reference_ns: u64) -> Self {
+    /// As many as the budget allows, where one takes about four runs of the reference, the comparison included.
+    fn within(reference_ns: u64, bytes_per_call: u64) -> Self {
         let each = Duration::from_nanos(reference_ns.saturating_mul(4)).as_secs_f64().max(1e-6);
-        let most = (VERIFY_BUDGET.as_secs_f64() / each) as u32;
-        Self { done: 0, most: most.clamp(2, 8), error_over_tolerance: 0.0 }
+        let most = ((VERIFY_BUDGET.as_secs_f64() / each) as u32).clamp(*VERIFIED.start(), *VERIFIED.end());
+        let fitting = usize::try_from(VERIFIED_BYTES / bytes_per_call.max(1)).unwrap_or(usize::MAX);
+        let late = [0, 1 + random_below(FEWEST_PAIRS - 1)];
+        Self { done: 0, most, at_once: fitting.clamp(2, VERIFIED_AT_ONCE), late, error_over_tolerance: 0.0 }
     }
 
-    /// The calls of this batch to verify, chosen after it has run: its last one and another. The first batch always, later ones by
-    /// chance.
-    fn choose(&self, batch: &[Placed], pair: usize) -> Vec<Placed> {
-        let Some((last, others)) = batch.split_last() else { return vec![] };
-        if self.done >= self.most || pair > 0 && random_below(2) == 0 {
-            return vec![];
+    /// The calls of this batch to verify, chosen after it has run, by number: the one with late inputs, the last one, and others, as far as
+    /// their outputs were not overwritten. The first batch always, later ones by chance.
+    fn choose(&self, lasting: &[bool], late: Late, pair: usize) -> Vec<usize> {
+        let mut others: Vec<usize> = (0..lasting.len()).filter(|&call| lasting[call] && late.knows(call)).collect();
+        let wanted = self.done < self.most && (pair == 0 || random_below(2) == 0);
+        let Some(last) = others.pop().filter(|_| wanted || late.call().is_some()) else { return vec![] };
+        let mut chosen = vec![last];
+        chosen.extend(late.call().filter(|&call| call != last && lasting[call]));
+        others.retain(|call| !chosen.contains(call));
+        while chosen.len() < self.at_once && !others.is_empty() {
+            chosen.push(others.swap_remove(random_below(others.len())));
         }
-        let other = others.get(random_below(others.len())).copied();
-        other.into_iter().chain([*last]).collect()
+        chosen
     }
 }
 
-/// Seconds of one call of the candidate, and by how much its clock disagrees. Verifies some of the calls.
+/// What a batch of the candidate came to.
+struct Timed {
+    /// Seconds of one call.
+    per_call: f64,
+    /// By how much its clock disagrees.
+    clock: f64,
+    /// Whether calls wrote their outputs where those of other calls lay.
+    overwritten: bool,
+}
+
+/// One batch of the candidate; verifies some of its calls.
 async fn time_candidate(
     problem: &mut Problem,
     candidate: &mut Candidate,
-    calls: &[Placed],
+    mut calls: Vec<Placed>,
     overhead: Duration,
     pair: usize,
     checks: &mut Checks,
     trials: &Trials,
-) -> Result<(f64, f64), Stop> {
-    candidate.place(calls).await?;
-    let Batch { wall, inner } = candidate.time(calls).await?;
-    // It is stopped now. What it still does while it is asked where its outputs lie is charged to the batch.
-    let mut located = Vec::new();
-    let mut charged = wall;
-    for call in checks.choose(calls, pair) {
-        let (outcome, asked) = candidate.locate(call).await?;
-        charged += asked.saturating_sub(overhead + LOCATE_SLACK);
-        located.push((call, outcome));
+) -> Result<Timed, Stop> {
+    let inputs = candidate.place(&calls).await?;
+    let late = if checks.late.contains(&pair) { late::refill(problem, candidate, &inputs, &mut calls).await? } else { Late::None };
+    let Batch { wall, inner } = candidate.time(&calls).await?;
+    // It is stopped now. What it still does while it is asked where its outputs lie is charged to the batch, and nobody asks it again.
+    let (outputs, asked) = candidate.held().await?;
+    if outputs.count() != calls.len() {
+        return Err(Stop::rejected("channel_tampering", "it speaks of other calls than it was asked to make"));
     }
-    for (call, outcome) in located {
-        problem.place(&[call]).await?;
-        if problem.expect(call.entry).await?.is_none() {
-            let position = calls.iter().position(|other| other.entry == call.entry).unwrap_or(0);
-            let label = format!("timed call {} of batch {}", position + 1, pair + 1);
-            let comparison = problem.compare(call.entry, &outcome).await?;
+    let charged = wall + asked.saturating_sub(overhead + HELD_SLACK + HELD_PER_CALL * calls.len() as u32);
+    let lasting = outputs.lasting();
+    let chosen = checks.choose(&lasting, late, pair);
+    if !chosen.is_empty() {
+        let outcomes = candidate.read_calls(&calls, &chosen, &outputs, &inputs).await?;
+        for (call, comparison) in chosen.iter().zip(problem.verify(&outcomes).await?) {
+            let Some(comparison) = comparison else { continue };
+            let label = format!("timed call {} of batch {}", call + 1, pair + 1);
             let error = comparison.outcome(&label).map_err(|mismatches| Stop::incorrect(mismatches, trials.clone()))?;
             checks.error_over_tolerance = checks.error_over_tolerance.max(error);
             checks.done += 1;
         }
-        problem.release(&[call]).await?;
     }
-    let batch = charged.saturating_sub(overhead).as_secs_f64().max(1e-9);
-    Ok((batch / calls.len() as f64, disagreement(wall.saturating_sub(overhead), inner)))
+    if late != Late::None {
+        late::forget(problem).await?;
+    }
+    Ok(Timed {
+        per_call: charged.saturating_sub(overhead).as_secs_f64().max(1e-9) / calls.len() as f64,
+        clock: disagreement(wall.saturating_sub(overhead), inner),
+        overwritten: lasting.contains(&false),
+    })
 }
 
 /// One batch of each contender.
@@ -249,8 +294,15 @@ fn agree(clocks: &[f64]) -> Result<(), Stop> {
 }
 
 /// How many calls make a batch of the wanted length.
-async fn calibrate(candidate: &mut Candidate, calls: &mut Calls, room: Room, wanted: Duration, overhead: Duration) -> Result<usize, Stop> {
-    let mut count = 1;
+async fn calibrate(
+    candidate: &mut Candidate,
+    calls: &mut Calls,
+    session: &Session,
+    wanted: Duration,
+    overhead: Duration,
+) -> Result<usize, Stop> {
+    let room = session.room;
+    let mut count = room.calls(wanted, session.at_most.as_secs_f64());
     for _ in 0..ROUNDS {
         // The faster of two: the first one warms up, and neither is safe from what else the machine does.
         let mut wall = Duration::MAX;
@@ -287,7 +339,7 @@ async fn overhead_of_candidate(candidate: &mut Candidate) -> Result<Duration, St
     for _ in 0..EMPTY_BATCHES {
         times.push(candidate.time(&[]).await?.wall.as_secs_f64());
     }
-    Ok(Duration::from_secs_f64(median(&times)).min(LOCATE_SLACK / 2))
+    Ok(Duration::from_secs_f64(median(&times)).min(HELD_SLACK / 2))
 }
 
 #[cfg(test)]
@@ -323,15 +375,26 @@ mod tests {
 
     #[test]
     fn slow_references_are_verified_less_often() {
-        let most = |seconds: u64| Checks::within(seconds * 1_000_000_000).most;
-        assert_eq!((most(0), most(1), most(60)), (8, 2, 2));
+        let most = |milliseconds: u64| Checks::within(milliseconds * 1_000_000, 1).most;
+        assert_eq!((most(0), most(50), most(60_000)), (32, 15, 2));
+        assert_eq!([1, 100 << 20, 1 << 30].map(|bytes| Checks::within(0, bytes).at_once), [6, 2, 2]);
     }
 
     #[test]
     fn the_last_call_of_the_first_batch_is_always_verified() {
-        let calls = Calls::new().fresh(5);
-        let chosen = Checks::within(0).choose(&calls, 0);
-        assert_eq!((chosen.len(), chosen.last()), (2, calls.last()));
-        assert_eq!(Checks::within(0).choose(&calls[..1], 0), calls[..1]);
+        let checks = Checks::within(0, 100 << 20);
+        let chosen = checks.choose(&[true; 5], Late::None, 0);
+        assert_eq!((chosen.len(), chosen[0]), (2, 4));
+        assert_ne!(chosen[1], 4);
+        assert_eq!(checks.choose(&[true], Late::None, 0), [0]);
+        assert_eq!(checks.choose(&[false, false, true], Late::None, 0), [2], "what was overwritten cannot be verified");
+    }
+
+    #[test]
+    fn a_call_with_late_inputs_is_always_verified() {
+        let checks = Checks { done: 99, ..Checks::within(0, 100 << 20) };
+        assert_eq!(checks.choose(&[true; 5], Late::Call(1), 3)[..2], [4, 1]);
+        assert_eq!(checks.choose(&[true; 5], Late::None, 3), []);
+        assert_eq!(Checks::within(0, 100 << 20).choose(&[true; 2], Late::Unknown(1), 0), [0]);
     }
 }

@@ -40,6 +40,18 @@ impl Stop {
     }
 }
 
+impl Stop {
+    /// The same, with a remark to every difference.
+    pub(crate) fn explained(mut self, remark: &str) -> Self {
+        if let Self::Decided(verdict) = &mut self
+            && let Verdict::Incorrect { mismatches, .. } = &mut **verdict
+        {
+            mismatches.iter_mut().for_each(|mismatch| mismatch.detail = format!("{} ({remark})", mismatch.detail));
+        }
+        self
+    }
+}
+
 /// What the candidate was doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {

@@ -28,7 +28,20 @@ pub struct Evaluation {
     pub wall_ns: Nanoseconds,
 }
 
+/// The rule of the finding that a candidate leaves the work to the library and has no kernel that matters.
+pub const NO_CUSTOM_KERNEL: &str = "no_custom_kernel";
+
 impl Evaluation {
+    /// The speedup that is sure: the lower end of its interval, and no more than 1 without a kernel of its own, because a wrapper around the
+    /// library is no win. Absent where there is no time.
+    #[must_use]
+    pub fn sure_speedup(&self) -> Option<f64> {
+        let Verdict::Correct(correct) = &self.verdict else { return None };
+        let low = correct.timing.as_ref()?.speedup_low;
+        let wraps = self.findings.iter().any(|finding| finding.rule == NO_CUSTOM_KERNEL);
+        Some(if wraps { low.min(1.0) } else { low })
+    }
+
     /// `t_reference / t_candidate` against the faster baseline; 0 when the kernel does not build, faults, is wrong or cheats;
     /// absent when it is correct but was not timed.
     #[must_use]
@@ -362,12 +375,28 @@ mod tests {
             build_ns: Nanoseconds(1),
             first_call_ns: Nanoseconds(2),
         };
-        let correct = Correct { trials: Trials::default(), error_over_tolerance: 0.1, timing: Some(timing), not_measured: None, sets: vec![] };
+        let correct =
+            Correct { trials: Trials::default(), error_over_tolerance: 0.1, timing: Some(timing), not_measured: None, sets: vec![] };
         let correct_error = correct.largest_error();
         let value = serde_json::to_value(evaluation(Verdict::Correct(Box::new(correct)))).unwrap();
         assert_eq!((&value["status"], &value["speedup"], correct_error), (&"correct".into(), &2.0.into(), "10.0 %".to_owned()));
         let read: Evaluation = serde_json::from_value(value).unwrap();
         assert_eq!(read.fitness(), Some(2.0));
+    }
+
+    #[test]
+    fn a_wrapper_around_the_library_is_no_win() {
+        let value = serde_json::json!({
+            "problem": ContentHash::of("p"), "candidate": ContentHash::of("c"), "target": "cpu", "status": "correct",
+            "trials": Trials::default(), "error_over_tolerance": 0.1, "speedup": 2.0, "speedup_low": 1.8, "speedup_high": 2.2,
+            "candidate_ns": 500, "candidate_spread": 0.01, "baseline": "eager", "baselines": [], "pairs": 9, "calls_per_batch": 4,
+            "build_ns": 1, "first_call_ns": 2, "sandbox": {"active": []}, "wall_ns": 1,
+        });
+        let mut evaluation: Evaluation = serde_json::from_value(value).unwrap();
+        assert_eq!(evaluation.sure_speedup(), Some(1.8));
+        let finding = Finding { rule: NO_CUSTOM_KERNEL.to_owned(), severity: Severity::Warning, message: String::new() };
+        evaluation.findings.push(finding);
+        assert_eq!(evaluation.sure_speedup(), Some(1.0));
     }
 
     #[test]

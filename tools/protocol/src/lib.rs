@@ -12,8 +12,8 @@ mod target;
 mod units;
 
 pub use evaluation::{
-    Baseline, BaselineKind, BaselineReport, Control, Correct, DeviceState, Evaluation, Fault, Finding, Mismatch, NotMeasured, Sandbox,
-    SetResult, Severity, Timing, Trials, Verdict,
+    Baseline, BaselineKind, BaselineReport, Control, Correct, DeviceState, Evaluation, Fault, Finding, Mismatch, NO_CUSTOM_KERNEL,
+    NotMeasured, Sandbox, SetResult, Severity, Timing, Trials, Verdict,
 };
 pub use hash::{CandidateId, ContentHash, ProblemId};
 pub use knowledge::{Entry, EntryKind, PackSummary, Passage, Passages};

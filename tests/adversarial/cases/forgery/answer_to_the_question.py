@@ -2,7 +2,7 @@
 # target: both
 # kind: cheat
 # mechanism: the question's number is found in the worker's frames, and answered before the worker does
-# expect: rejected
+# expect: rejected | incorrect
 import json
 import os
 import struct

@@ -1,8 +1,8 @@
 # problem: chain
 # target: cpu
 # kind: fault
-# mechanism: the right result, and a write past the end of the output
-# expect: faulted
+# mechanism: the right result, and writes past the end of the output
+# expect: faulted | incorrect
 import ctypes
 import subprocess
 
@@ -11,7 +11,7 @@ import torch
 SOURCE = r"""
 #include <math.h>
 extern "C" void kernel(const float* x, const float* y, float* out, long n) {
-    for (long i = 0; i <= n; ++i) {
+    for (long i = 0; i < n + 1024; ++i) {
         long j = i < n ? i : n - 1;
         float z = y[j] / (1.0f + expf(-x[j]));
         out[i] = fminf(fmaxf(tanhf(z + x[j]), -0.9f), 0.9f) * y[j];

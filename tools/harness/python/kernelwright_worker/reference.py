@@ -103,13 +103,13 @@ class Reference:
         baseline, after, _nanoseconds = self.run(inputs)
         changed = any(not same_bits(a, b) for a, b in zip(tensors_of(inputs), tensors_of(after)))
         if not double:
-            return Expectation(Expected(baseline, baseline, nan), after if changed else None, False)
+            return Expectation(Expected(baseline, baseline, nan, precision=self._device.precision), after if changed else None, False)
         # An output may be a view of an input that later work reuses; nothing else holds these copies, so no further copy is needed.
         try:
             precise, double = _align(baseline, self._run_double(inputs)), True
         except _NoDouble as error:
             self._no_double, precise, double = str(error), baseline, False
-        return Expectation(Expected(baseline, precise, nan), after if changed else None, double)
+        return Expectation(Expected(baseline, precise, nan, precision=self._device.precision), after if changed else None, double)
 
     def _run_double(self, inputs: list[Any]) -> Any:
         if self._no_double is not None:
@@ -148,7 +148,7 @@ def _align(baseline: Any, precise: Any) -> Any:
         if not isinstance(precise, Tensor) or precise.shape != baseline.shape:
             raise _NoDouble("its outputs have another form in float64")
         if not (baseline.is_floating_point() or baseline.is_complex()):
-            return baseline
+            return precise.detach().to(baseline.device) if precise.dtype == baseline.dtype else baseline
         if baseline.is_complex() != precise.is_complex() or not (precise.is_floating_point() or precise.is_complex()):
             raise _NoDouble("its outputs have another type in float64")
         return _narrow(precise.detach().to(baseline.device), baseline.dtype)

@@ -67,11 +67,13 @@ class Batch:
         self._outputs = dict(zip(entries, outputs))
         return end - start
 
-    def output(self, entry: object) -> Any:
-        """What the timed call of an entry returned."""
-        if entry not in self._outputs:
-            raise WorkerError("internal", "locate", f"no timed call of entry {entry!r}")
-        return self._outputs[entry]
+    def outputs(self) -> list[Any]:
+        """What the timed calls returned, in their order."""
+        return list(self._outputs.values())
+
+    def all_inputs(self) -> list[list[Any]]:
+        """The inputs of every call, in the order they were placed."""
+        return list(self._placed.values())
 
     def inputs(self, entry: int) -> list[Any] | None:
         """The placed inputs of an entry, as its call left them."""

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 
 import torch
 from torch import Tensor
 
-_RELATIVE = {torch.float64: 1e-7, torch.float32: 1e-3, torch.float16: 4e-3, torch.bfloat16: 1.6e-2}
+_RELATIVE = {torch.float64: 1e-8, torch.float32: 1.5e-3, torch.float16: 4e-3, torch.bfloat16: 1.6e-2}
+#: float32 where nothing below float32 is allowed: ten bits of an operand are off by 4e-4 of the scale, sums in any order by 1e-5.
+_FULL_FLOAT32 = 1e-4
+#: An output of fewer elements may be the small rest of a sum that cancels: its own size says little about what rounding did.
+_FEWEST_FOR_FULL = 64
+#: Where a few outputs are far larger than the others, the scale is the mean, but no less than this part of the rms.
+_LEAST_OF_RMS = 0.01
 #: The baseline's own largest error counts this many times.
 NOISE_FACTOR = 4.0
 #: Isolated errors of the baseline (a rounded index, a sign at zero) raise the limit to no more than this part of the scale.
@@ -16,10 +23,19 @@ _NOISE_CAP = 0.1
 _CHUNK = {"cpu": 1 << 18, "cuda": 1 << 24}
 
 
-def relative_tolerance(dtype: torch.dtype) -> float:
+class Precision(Enum):
+    """What a problem's policy allows inside a kernel for float32 results."""
+
+    FULL = "float32"
+    TF32 = "tf32"
+
+
+def relative_tolerance(dtype: torch.dtype, precision: Precision = Precision.TF32) -> float:
     """The part of the scale that an output of this dtype may be off; for a complex one, that of its parts."""
     if dtype.is_complex:
-        return _RELATIVE[torch.float64 if dtype == torch.complex128 else torch.float32]
+        dtype = torch.float64 if dtype == torch.complex128 else torch.float32
+    if dtype == torch.float32 and precision is Precision.FULL:
+        return _FULL_FLOAT32
     return _RELATIVE.get(dtype, 2 * torch.finfo(dtype).eps)
 
 
@@ -41,13 +57,14 @@ class Scale:
     """What one expected output allows: computed once per expectation, used by every comparison with it."""
 
     relative: float
-    rms: float
+    #: The size of a typical element.
+    size: float
     noise: float
 
     @classmethod
-    def of(cls, precise: Tensor, baseline: Tensor) -> Scale:
+    def of(cls, precise: Tensor, baseline: Tensor, precision: Precision) -> Scale:
         """`precise` is the float64 expectation, `baseline` the reference at declared precision: both real, of one shape."""
-        squares = errors = worst = 0.0
+        squares = sizes = errors = worst = 0.0
         count = 0
         for _start, (e, b) in chunks(precise, baseline):
             e, b = e.to(torch.float64), b.to(torch.float64)
@@ -58,22 +75,25 @@ class Scale:
             if e.numel() == 0:
                 continue
             squares += float(e.dot(e))
+            sizes += float(torch.linalg.vector_norm(e, ord=1))
             error.abs_()
             errors += float(error.sum())
             worst = max(worst, float(error.max()))
             count += e.numel()
-        rms, typical = ((squares / count) ** 0.5, errors / count) if count else (0.0, 0.0)
+        rms, mean, typical = ((squares / count) ** 0.5, sizes / count, errors / count) if count else (0.0, 0.0, 0.0)
         # The typical error counts in full: where the reference itself is mostly noise, nobody can be asked for more.
         noise = min(NOISE_FACTOR * worst, max(_NOISE_CAP * rms, NOISE_FACTOR * NOISE_FACTOR * typical))
-        return cls(relative_tolerance(baseline.dtype), rms, noise)
+        if precise.numel() < _FEWEST_FOR_FULL:
+            precision = Precision.TF32
+        return cls(relative_tolerance(baseline.dtype, precision), max(mean, _LEAST_OF_RMS * rms), noise)
 
     def quick_ratio(self, actual: Tensor, expected: Tensor) -> Tensor:
         """Error over allowed error per element in the expectation's own precision; NaN or more than 1 where a closer look is needed."""
-        allowed = expected.abs().mul_(self.relative).add_(self.relative * self.rms).clamp_min_(self.noise)
+        allowed = expected.abs().mul_(self.relative).add_(self.relative * self.size).clamp_min_(self.noise)
         return actual.to(expected.dtype).sub(expected).abs_().div_(allowed)
 
     def ratio(self, actual: Tensor, expected: Tensor) -> Tensor:
         """Error over allowed error per element; 0 where equal, inf where nothing is allowed."""
         error = (actual - expected).abs()
-        allowed = (self.relative * (self.rms + expected.abs())).clamp_min(self.noise)
+        allowed = (self.relative * (self.size + expected.abs())).clamp_min(self.noise)
         return torch.where(error == 0, 0.0, error / allowed)

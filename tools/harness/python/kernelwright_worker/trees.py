@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from types import MemberDescriptorType
 from typing import Any
 
 import torch
@@ -58,20 +59,32 @@ def _encode(value: Any, tensor_index: Callable[[Tensor], int], depth: int) -> Tr
         return str(value).encode("utf-8", "replace").decode()
     if isinstance(value, torch.Size):
         return {"size": [int(n) for n in value]}
+    # A container is read through its base type: a subclass could compute what it holds only when somebody looks.
     if isinstance(value, (list, tuple)):
-        name = "list" if isinstance(value, list) else "tuple"
-        return {name: [_encode(item, tensor_index, depth + 1) for item in value]}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        value = {item.name: getattr(value, item.name) for item in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        pairs = [[_encode(key, tensor_index, depth + 1), _encode(item, tensor_index, depth + 1)] for key, item in value.items()]
-        return {"dict": pairs}
+        name, items = ("list", list.__iter__(value)) if isinstance(value, list) else ("tuple", tuple.__iter__(value))
+        return {name: [_encode(item, tensor_index, depth + 1) for item in items]}
+    if isinstance(value, dict) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+        pairs = dict.items(value) if isinstance(value, dict) else _fields(value)
+        return {"dict": [[_encode(key, tensor_index, depth + 1), _encode(item, tensor_index, depth + 1)] for key, item in pairs]}
     if isinstance(value, torch.dtype):
         return {"dtype": dtype_name(value)}
     if isinstance(value, torch.device):
         return {"device": str(value)}
     kind = type(value)
     raise Untransportable(f"a value of type {kind.__module__}.{kind.__qualname__}")
+
+
+def _fields(value: Any) -> Iterator[tuple[str, Any]]:
+    """The stored fields of a dataclass; `Untransportable` for one that computes them."""
+    stored = getattr(type(value), "__dictoffset__", 0) and object.__getattribute__(value, "__dict__")
+    for item in dataclasses.fields(value):
+        slot = getattr(type(value), item.name, None)
+        if stored and item.name in stored:
+            yield item.name, stored[item.name]
+        elif isinstance(slot, MemberDescriptorType):
+            yield item.name, slot.__get__(value)
+        else:
+            raise Untransportable(f"a dataclass whose field `{item.name}` is computed")
 
 
 def decode(tree: Tree, tensors: list[Tensor]) -> Any:
@@ -152,6 +165,6 @@ def describe_value(value: object, path: str = "") -> list[str]:
         return [path + describe(value)]
     if isinstance(value, (list, tuple)):
         return [line for i, item in enumerate(value) for line in describe_value(item, f"{path}[{i}] ")]
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return [line for key, item in value.items() for line in describe_value(item, f"{path}[{key!r}] ")]
     return [f"{path}{type(value).__name__} {str(value)[:80]}"]

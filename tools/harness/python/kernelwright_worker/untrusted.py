@@ -6,12 +6,14 @@ from typing import Any
 
 from torch import Tensor
 
-from . import cuda_ipc, failures, interpreter
+from . import cuda_ipc, failures, interpreter, launches
 from .arena import Arena, locate
 from .candidate import Candidate
 from .channel import Channel, WorkerError, serve
 from .device import Device, keep_freed_memory
-from .layout import fresh_copy
+from .integrity import Integrity
+from .layout import Layout, fresh_copy, window_of
+from .locations import Locations
 from .timing import Batch
 from .trees import Tree, Untransportable, decode, tensors_of
 
@@ -31,11 +33,30 @@ class Untrusted:
         self._kept: list[Tensor] = []
         # Whether a batch was placed: by then everything is imported and compiled.
         self._settled = False
+        self._integrity: Integrity | None = None
 
     def handlers(self) -> dict[str, Any]:
         """Every operation by name."""
-        names = ("build", "construct", "inputs", "run", "place", "time", "locate", "forget", "clear")
-        return {name: getattr(self, name) for name in names}
+        names = ("build", "construct", "inputs", "run", "place", "time", "held", "trace", "forget", "clear")
+        return {name: self._watched(name, getattr(self, name)) for name in names}
+
+    def _watched(self, name: str, operation: Any) -> Any:
+        """The operation, with what was noticed of the candidate in its reply. Looking takes time, so not in the one that is timed."""
+
+        def handle(body: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+            reply: dict[str, Any] = operation(body, fds)
+            findings = self._findings() if name != "time" else []
+            return {**reply, "findings": findings} if findings else reply
+
+        return handle
+
+    def _findings(self) -> list[dict[str, str]]:
+        found = self._integrity.findings() if self._integrity is not None else []
+        changed = self._device.changed_flags() if self._device is not None else []
+        if changed:
+            message = f"its calls change {', '.join(changed)}, and the problem allows nothing below float32"
+            found.append({"rule": "precision_flags", "message": message})
+        return found
 
     def build(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         self._device = Device(body["device"])
@@ -44,6 +65,8 @@ class Untrusted:
         if self._device.is_cuda:
             cuda_ipc.prepare()
         self._candidate = Candidate(body["path"], self._device, int(body["seed"]))
+        self._candidate.offer(body.get("problem_name"), body.get("constants"))
+        self._integrity = Integrity(self._candidate.folder())
         return {"import_ns": self._candidate.import_file()}
 
     def construct(self, body: dict[str, Any], fds: list[int]) -> dict[str, Any]:
@@ -54,10 +77,18 @@ class Untrusted:
 
     def inputs(self, body: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         _candidate, device, _batch = self._built("inputs")
-        own = [_fresh_copy(tensor, device.torch) for tensor in self._received(body, fds)]
+        own = self._copied(self._received(body, fds), tensors_of(self._inputs.get(body["entry"], [])), device)
         device.synchronize()
         self._inputs[body["entry"]] = _decoded(body["inputs"], own)
         return {"located": [_locate(tensor.detach()) for tensor in own]}
+
+    def _copied(self, received: list[Tensor], last: list[Tensor], device: Device) -> list[Tensor]:
+        """Copies of their own; where the entry's last inputs were of the same form, in their place: an address says nothing of a value."""
+        if len(last) != len(received) or any(Layout.of(old) != Layout.of(new) for old, new in zip(last, received)):
+            return [_fresh_copy(tensor, device.torch) for tensor in received]
+        for old, new in zip(last, received):
+            window_of(old.detach()).copy_(window_of(new))
+        return last
 
     def run(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         candidate, _device, _batch = self._built("run")
@@ -67,23 +98,32 @@ class Untrusted:
         return {**self._located(candidate, outputs), "ns": nanoseconds}
 
     def place(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        _candidate, _device, batch = self._built("place")
+        _candidate, device, batch = self._built("place")
         self._kept = []
         if not self._settled:
             batch.settle()
             self._settled = True
-        return {"bytes": batch.place(body["entries"], self._of)}
+        size = batch.place(body["entries"], self._of)
+        return {"bytes": size, **self._locations(batch.all_inputs(), device)}
 
     def time(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         candidate, device, batch = self._built("time")
         self._kept = []
         call, calls, flush = candidate.module(), body["calls"], bool(body.get("flush"))
         device.set_flags()
-        return {"inner_ns": candidate.guarded("run", "time", lambda: batch.time(call, calls, flush))}
+        inner_ns = candidate.guarded("run", "time", lambda: batch.time(call, calls, flush))
+        device.note_flags()
+        return {"inner_ns": inner_ns}
 
-    def locate(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        candidate, _device, batch = self._built("locate")
-        return self._located(candidate, batch.output(body["entry"]))
+    def held(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        candidate, device, batch = self._built("held")
+        return candidate.guarded("output_type", "held", lambda: self._locations(batch.outputs(), device))
+
+    def trace(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        candidate, device, batch = self._built("trace")
+        call, inputs = candidate.module(), batch.inputs(body["entry"]) or []
+        device.set_flags()
+        return candidate.guarded("run", "trace", lambda: launches.trace(device, lambda: call(*inputs)))
 
     def forget(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         for entry in list(self._inputs) if body.get("all") else body.get("entries", []):
@@ -112,6 +152,17 @@ class Untrusted:
             return Arena.received(fds).tensors(body["tensors"])
         except Untransportable as error:
             raise WorkerError("internal", str(body.get("op")), str(error)) from error
+
+    def _locations(self, values: list[Any], device: Device) -> dict[str, Any]:
+        locations = Locations()
+        try:
+            for value in values:
+                locations.add(value)
+        except Untransportable as error:
+            raise WorkerError("output_type", "time", f"the candidate returns {error}") from None
+        device.synchronize()
+        self._kept = locations.kept
+        return locations.reply()
 
     def _located(self, candidate: Candidate, outputs: Any) -> dict[str, Any]:
         tree, tensors = candidate.plain(outputs)

@@ -72,15 +72,27 @@ class Evaluation(WorkerCase):
         self.assertGreater(untrusted.ask("time", calls=calls, flush=True)["inner_ns"], 0)
         self.assertGreaterEqual(untrusted.ask("place", entries=entries)["bytes"], 0)
         untrusted.ask("time", calls=calls, flush=False)
-        for entry in calls:
-            self.assertTrue(trusted.ask("expect", entry=entry)["double"])
-            located = untrusted.ask("locate", entry=entry)
-            untrusted.stop()
-            fd = untrusted.read(located["tensors"])
-            result = trusted.ask("compare", [fd], entry=entry, outputs=located["outputs"], tensors=located["tensors"], after=None)
-            untrusted.resume()
+        held = untrusted.ask("held")
+        untrusted.stop()
+        for item, (form, *addresses) in zip(entries, held["calls"]):
+            tensors = [
+                {**tensor, "memory": self.memory(held, tensor, address)} for tensor, address in zip(held["forms"][form]["tensors"], addresses)
+            ]
+            fd = untrusted.read(tensors)
+            call = {"outputs": held["forms"][form]["outputs"], "tensors": tensors, "after": None}
+            verified = trusted.ask("verify", [fd], calls=[{**item, **call}])["comparisons"]
+            self.assertEqual([result["mismatches"] for result in verified], [[]])
+            other = {**item, "recipe": {"scale": 0.5, "roll": 0}, **call}
+            self.assertNotEqual(trusted.ask("verify", [fd], calls=[other])["comparisons"][0]["mismatches"], [])
             os.close(fd)
-            self.assertEqual(result["mismatches"], [])
+        untrusted.resume()
+
+    @staticmethod
+    def memory(held, tensor, address: int) -> dict:
+        if tensor["device"] == "cpu":
+            return {"host": {"address": address}}
+        block = next(block for block in held["blocks"] if 0 <= address - block["address"] < block["nbytes"])
+        return {"cuda_ipc": {"handle": block["handle"], "handle_offset": address - block["address"], "device": block["device"]}}
 
     def test_wrong_candidates_are_told_what_is_wrong(self) -> None:
         cases = {
@@ -125,25 +137,6 @@ class Evaluation(WorkerCase):
             self.assertEqual(caught.exception.error["kind"], kind)
             self.assertIn(text, caught.exception.error["message"])
             self.assertNotIn("kernelwright_worker", caught.exception.error["traceback"])
-
-    def test_two_runs_are_compared(self) -> None:
-        trusted, untrusted = self.start("trusted"), self.start("untrusted")
-        noisy = candidate("return y + torch.rand(())")
-        for source, differs in ((HONEST, False), (noisy, True)):
-            self.prepare(trusted, untrusted, PROBLEM, source, "cpu")
-            self.give(trusted, untrusted, 0)
-            runs = []
-            for name in ("a", "b"):
-                ran = untrusted.ask("run", entry=0, poison=False)
-                fd = untrusted.read(ran["tensors"])
-                runs.append((name, ran, os.pread(fd, 1 << 20, 0)))
-                os.close(fd)
-            fd = os.memfd_create("both")
-            os.write(fd, runs[0][2] + runs[1][2])
-            runs[1][1]["tensors"][0]["offset"] = len(runs[0][2])
-            sets = {name: {"outputs": ran["outputs"], "tensors": ran["tensors"]} for name, ran, _data in runs}
-            self.assertEqual(trusted.ask("compare_runs", [fd], **sets)["differs"] is not None, differs)
-            os.close(fd)
 
     def test_layouts_and_values_of_every_kind_travel(self) -> None:
         problem = """

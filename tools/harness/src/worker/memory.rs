@@ -1,7 +1,7 @@
-//! Reading a stopped worker's memory into an arena: a sealed memfd that nobody can change any more.
+//! A stopped worker's memory: read into an arena, a sealed memfd that nobody can change any more, or written from one.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -62,6 +62,46 @@ pub(crate) fn read(pid: Pid, windows: &[Window]) -> io::Result<Arena> {
     Ok(Arena { fd, offsets })
 }
 
+/// Writes into windows of process `pid`, which should be stopped, each from its offset in an arena.
+pub(crate) fn write(pid: Pid, windows: &[(Window, u64)], arena: impl AsFd) -> io::Result<()> {
+    let length = rustix::fs::fstat(&arena)?.st_size.cast_unsigned();
+    if windows.iter().any(|(window, offset)| offset.checked_add(window.bytes).is_none_or(|end| end > length)) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a window beyond the end of its arena"));
+    }
+    if windows.iter().all(|(window, _)| window.bytes == 0) {
+        return Ok(());
+    }
+    let length = usize::try_from(length).map_err(io::Error::other)?;
+    // SAFETY: a fresh mapping, private and read-only; nothing else refers to it until it is unmapped below.
+    let base = unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::READ, MapFlags::PRIVATE, &arena, 0)? };
+    let written = windows.iter().try_for_each(|(window, offset)| {
+        // SAFETY: every window was checked above to end inside the mapping.
+        let source = unsafe { base.cast::<u8>().add(*offset as usize) };
+        paste(pid, *window, source)
+    });
+    // SAFETY: the mapping made above, of the same length; no reference into it is left.
+    unsafe { munmap(base, length)? };
+    written
+}
+
+/// Copies `source`, which is as long as the window, into it.
+fn paste(pid: Pid, window: Window, source: *const u8) -> io::Result<()> {
+    let mut done = 0;
+    while done < window.bytes {
+        let left = (window.bytes - done) as usize;
+        let local = libc::iovec { iov_base: source.wrapping_add(done as usize).cast_mut().cast(), iov_len: left };
+        let remote = libc::iovec { iov_base: (window.address.wrapping_add(done)) as *mut libc::c_void, iov_len: left };
+        // SAFETY: `local` is only read, inside the caller's room; the kernel checks `remote` against the other process's mappings.
+        let count = unsafe { libc::process_vm_writev(pid.as_raw_nonzero().get(), &raw const local, 1, &raw const remote, 1, 0) };
+        match count {
+            -1 => return Err(io::Error::last_os_error()),
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => done += count as u64,
+        }
+    }
+    Ok(())
+}
+
 /// Copies one window to `destination`, which has room for all of it.
 fn copy(pid: Pid, window: Window, destination: *mut u8) -> io::Result<()> {
     let mut done = 0;
@@ -99,6 +139,16 @@ mod tests {
         assert_eq!(copy, [9; 10]);
         file.rewind().unwrap();
         assert!(file.write_all(b"changed").is_err());
+    }
+
+    #[test]
+    fn windows_are_written_from_an_arena() {
+        let (source, target) = (vec![7_u8; 100], vec![0_u8; 10]);
+        let window = |bytes: &[u8]| Window { address: bytes.as_ptr() as u64, bytes: bytes.len() as u64 };
+        let arena = read(rustix::process::getpid(), &[window(&source)]).unwrap();
+        write(rustix::process::getpid(), &[(window(&target), 90)], &arena.fd).unwrap();
+        assert_eq!(target, [7; 10]);
+        assert!(write(rustix::process::getpid(), &[(window(&target), 91)], &arena.fd).is_err());
     }
 
     #[test]

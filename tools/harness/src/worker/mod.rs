@@ -253,6 +253,7 @@ impl Worker {
         })
         .await;
         let wall = started.elapsed();
+        tracing::debug!(role = self.role.as_str(), op, ?wall, "asked");
         if confined && matches!(answer, Ok(Ok(_))) {
             match self.group.freeze().await {
                 Err(FreezeError::Gone) => return Err(AskError::Ended(self.group.exited().await)),
@@ -280,6 +281,12 @@ impl Worker {
     pub async fn read_memory(&self, windows: Vec<Window>) -> io::Result<Arena> {
         let pid = self.group.leader();
         tokio::task::spawn_blocking(move || memory::read(pid, &windows)).await.map_err(io::Error::other)?
+    }
+
+    /// Writes into its memory from offsets in an arena; call only as [`Worker::read_memory`].
+    pub async fn write_memory(&self, windows: Vec<(Window, u64)>, arena: BorrowedFd<'_>) -> io::Result<()> {
+        let (pid, arena) = (self.group.leader(), arena.try_clone_to_owned()?);
+        tokio::task::spawn_blocking(move || memory::write(pid, &windows, arena)).await.map_err(io::Error::other)?
     }
 
     /// What it said when it was ready.

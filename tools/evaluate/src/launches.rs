@@ -1,0 +1,71 @@
+//! Whether a correct candidate has a kernel of its own, or hands its work to torch's.
+//!
+//! What ran is told by the candidate's process, so this is a warning beside a verdict and never decides one. A candidate that calls
+//! nothing but the library, falls back to it, or launches a kernel whose result it ignores, is correct and as fast as the library; it is
+//! no kernel.
+
+use kernelwright_protocol::{NO_CUSTOM_KERNEL, Severity};
+
+use crate::batch::Calls;
+use crate::candidate::{Candidate, Trace};
+
+/// A candidate of whose time the library has at least this share does nothing to speak of by itself.
+const LIBRARY_SHARE: f64 = 0.9;
+
+/// The most kernels a message names.
+const NAMED: usize = 3;
+
+/// Makes one more call, and says so where the candidate leaves the work to the library.
+pub(crate) async fn look(candidate: &mut Candidate) {
+    for call in Calls::new().fresh(1) {
+        if let Some(message) = candidate.trace(call).await.as_ref().and_then(left_to_the_library) {
+            candidate.note(NO_CUSTOM_KERNEL, Severity::Warning, &message);
+        }
+    }
+}
+
+/// What to say of a candidate without a kernel that matters; none for one that has such a kernel.
+fn left_to_the_library(trace: &Trace) -> Option<String> {
+    let ran: Vec<_> = trace
+        .kernels
+        .iter()
+        .filter(|kernel| kernel.library)
+        .take(NAMED)
+        .map(|kernel| format!("{} ({:.0} %)", kernel.name, kernel.share * 100.0))
+        .collect();
+    let ran = if ran.is_empty() { String::new() } else { format!(": {}", ran.join(", ")) };
+    if trace.foreign.is_empty() {
+        return Some(format!("no kernel of its own ran, only what torch and its libraries have{ran}"));
+    }
+    let share = trace.library_share.filter(|&share| share >= LIBRARY_SHARE)?;
+    let own = trace.foreign.join(", ");
+    Some(format!(
+        "torch's own operators and kernels had {:.0} % of the time{ran}; what it brought itself ({own}) does next to nothing",
+        share * 100.0
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidate::Launched;
+
+    fn trace(kernels: &[(&str, f64, bool)], foreign: &[&str]) -> Trace {
+        let share = kernels.iter().filter(|(_, _, library)| *library).map(|(_, share, _)| share).sum();
+        let launched = |&(name, share, library): &(&str, f64, bool)| Launched { name: name.to_owned(), share, library };
+        Trace {
+            kernels: kernels.iter().map(launched).collect(),
+            library_share: Some(share),
+            foreign: foreign.iter().map(|name| (*name).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn the_library_s_work_is_told_from_the_candidate_s() {
+        let wrapper = trace(&[("aten.mm.default", 0.6, true), ("(outside torch)", 0.4, false)], &[]);
+        insta::assert_snapshot!(left_to_the_library(&wrapper).unwrap(), @"no kernel of its own ran, only what torch and its libraries have: aten.mm.default (60 %)");
+        let decoy = trace(&[("cublas_gemm", 0.97, true), ("decoy", 0.03, false)], &["triton: decoy"]);
+        insta::assert_snapshot!(left_to_the_library(&decoy).unwrap(), @"torch's own operators and kernels had 97 % of the time: cublas_gemm (97 %); what it brought itself (triton: decoy) does next to nothing");
+        assert_eq!(left_to_the_library(&trace(&[("softmax_kernel", 0.9, false), ("Memset", 0.1, true)], &["k.so"])), None);
+    }
+}

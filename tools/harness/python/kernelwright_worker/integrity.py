@@ -1,0 +1,123 @@
+"""What a candidate has changed or searched in its own process: replaced clocks, comparisons and worker code, hooks left behind, object scans.
+
+No verdict rests on this process behaving well, so what is found here only makes the judgement stricter: it names an attempt that would
+otherwise just have had no effect. A candidate that also replaces this module goes unnamed, and gains nothing by it.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import time
+from types import FunctionType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_PACKAGE = __name__.rpartition(".")[0]
+_CLOCKS = ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time", "process_time_ns")
+_TENSOR = ("__eq__", "__ne__", "equal", "allclose", "isclose", "detach", "data_ptr", "untyped_storage", "stride", "is_contiguous", "numel", "copy_")
+_TORCH = ("allclose", "isclose", "equal", "empty", "empty_like", "mul", "roll", "no_grad", "set_num_threads")
+_SEARCHES = frozenset(("gc.get_objects", "gc.get_referrers", "gc.get_referents", "sys._current_frames"))
+_HOOKS = frozenset(("sys.setprofile", "sys.settrace"))
+
+
+class Integrity:
+    """A record of what has to stay, made before the candidate is imported, and what was noticed since."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._searches: set[str] = set()
+        self._kept: list[tuple[str, Any, str, Any, Any]] = []
+        watched: list[tuple[str, Any, tuple[str, ...]]] = [
+            ("time", time, _CLOCKS),
+            ("gc", gc, ("collect", "disable", "enable", "freeze")),
+            ("os", os, ("_exit",)),
+            ("torch", torch, _TORCH),
+            ("torch.Tensor", Tensor, _TENSOR),
+            ("torch.testing", torch.testing, ("assert_close",)),
+            ("torch.cuda", torch.cuda, ("synchronize", "Event", "Stream", "current_stream", "elapsed_time")),
+            ("torch.cuda.Event", torch.cuda.Event, ("record", "elapsed_time", "synchronize", "query", "wait")),
+            ("torch.cuda.Stream", torch.cuda.Stream, ("synchronize", "wait_stream", "record_event")),
+            ("torch._C", torch._C, ("_cuda_synchronize",)),
+        ]
+        triton = sys.modules.get("triton.testing")
+        if triton is not None:
+            watched.append(("triton.testing", triton, ("do_bench", "do_bench_cudagraph")))
+        for label, owner, names in watched:
+            for name in names:
+                self._keep(label, owner, name)
+        for label, module in list(sys.modules.items()):
+            if label.startswith(_PACKAGE + "."):
+                self._keep_members(label, module)
+        sys.addaudithook(self._audit)
+
+    def _keep_members(self, label: str, owner: Any) -> None:
+        for name, value in list(vars(owner).items()):
+            if isinstance(value, type) and value.__module__ == label:
+                self._keep(label, owner, name)
+                for method, inner in list(vars(value).items()):
+                    if callable(inner) or isinstance(inner, (property, classmethod, staticmethod)):
+                        self._keep(f"{label}.{name}", value, method)
+            elif callable(value):
+                self._keep(label, owner, name)
+
+    def _keep(self, label: str, owner: Any, name: str) -> None:
+        value = _own(owner, name)
+        self._kept.append((f"{label}.{name}", owner, name, value, _code(value)))
+
+    def _audit(self, event: str, _arguments: tuple[Any, ...]) -> None:
+        # Called for every import, file and more: the quick answer first.
+        if event in _SEARCHES or event in _HOOKS:
+            caller = sys._getframe(1)
+            if caller.f_code.co_filename.startswith(self._folder):
+                self._searches.add(event)
+
+    def findings(self) -> list[dict[str, str]]:
+        """What was noticed, as rule and message; empty for a candidate that keeps to its own."""
+        found = []
+        changed = [label for label, owner, name, value, code in self._kept if _own(owner, name) is not value or _code(value) is not code]
+        if changed:
+            found.append(_finding("tampering", f"it has replaced {_listed(changed)}"))
+        if sys.gettrace() is not None or sys.getprofile() is not None or self._searches & _HOOKS:
+            found.append(_finding("tampering", "it has installed a hook that sees every call of its process"))
+        modes = _foreign_modes()
+        if modes:
+            found.append(_finding("tampering", f"it has left a mode on that sees every operator of its process: {_listed(modes)}"))
+        searches = sorted(self._searches & _SEARCHES)
+        if searches:
+            found.append(_finding("memory_scan", f"it has searched its process for objects that are not its own, by {_listed(searches)}"))
+        return found
+
+
+def _own(owner: Any, name: str) -> Any:
+    """The attribute as it is stored, without descriptors: a method of a class is a new object whenever it is asked for."""
+    for holder in owner.__mro__ if isinstance(owner, type) else (owner,):
+        if name in vars(holder):
+            return vars(holder)[name]
+    return None
+
+
+def _code(value: Any) -> Any:
+    function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+    return function.__code__ if isinstance(function, FunctionType) else None
+
+
+def _foreign_modes() -> list[str]:
+    """Modes that are on between calls. `torch.set_default_device` is one, and changes nothing for us."""
+    try:
+        functions = [torch._C._get_function_stack_at(i) for i in range(torch._C._len_torch_function_stack())]
+        dispatches = [torch._C._get_dispatch_stack_at(i) for i in range(torch._C._len_torch_dispatch_stack())]
+    except (AttributeError, RuntimeError):  # another version of torch keeps them elsewhere
+        return []
+    return [type(mode).__qualname__ for mode in functions + dispatches if type(mode).__module__ != "torch.utils._device"]
+
+
+def _finding(rule: str, message: str) -> dict[str, str]:
+    return {"rule": rule, "message": message}
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
