@@ -394,7 +394,7 @@ mod tests {
     fn a_call_with_late_inputs_is_always_verified() {
         let checks = Checks { done: 99, ..Checks::within(0, 100 << 20) };
         assert_eq!(checks.choose(&[true; 5], Late::Call(1), 3)[..2], [4, 1]);
-        assert_eq!(checks.choose(&[true; 5], Late::None, 3), []);
+        assert!(checks.choose(&[true; 5], Late::None, 3).is_empty());
         assert_eq!(Checks::within(0, 100 << 20).choose(&[true; 2], Late::Unknown(1), 0), [0]);
     }
 }
