@@ -37,7 +37,7 @@ def follow(part: Part, problem_source: str, path: Path, artifacts: Artifacts, at
         return name.startswith(folder)
 
     extensions = Extensions(part, artifacts, report, at_once, limit_s)
-    extensions.install()
+    extensions.install(path.read_text())
     launches = Launches(part, artifacts, report, own, at_once, limit_s)
     if not part.is_gpu:
         # Nothing is launched on the host: what counts is whether its C++ builds, which importing does.

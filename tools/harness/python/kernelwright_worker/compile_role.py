@@ -46,6 +46,7 @@ def _compile(request: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
     (ended,) = run([work], 1, float(request["limit_s"]))
     kernels = [message for message in ended.messages if "kernel" in message]
     faults = [message for message in ended.messages if "fault" in message]
+    missing = [message["not_compiled"] for message in ended.messages if "not_compiled" in message]
     notes = [str(message["note"]) for message in ended.messages if "note" in message]
     if ended.is_late:
         faults.append({"fault": "timed_out", "limit_s": float(request["limit_s"])})
@@ -53,7 +54,7 @@ def _compile(request: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         log = artifacts.put("log", ended.output)
         text = failures.condense(ended.output, failures.TRACEBACK_LIMIT)
         faults.append({"fault": "crashed", "summary": f"the candidate's process {ended.death}", "diagnostics": text, "log": log})
-    return {"kernels": kernels, "fault": faults[0] if faults else None, "notes": notes}
+    return {"kernels": kernels, "fault": faults[0] if faults else None, "not_compiled": missing, "notes": notes}
 
 
 def _unexpected(error: BaseException, op: str) -> WorkerError:
