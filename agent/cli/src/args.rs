@@ -51,6 +51,8 @@ pub enum Verb {
     /// Check and time one candidate file against a problem file
     #[command(after_long_help = EVALUATE_EXAMPLES)]
     Evaluate(Evaluate),
+    /// Evaluate many problems: every ATen operator, KernelBench, or files
+    Suite(Suite),
     /// Look things up in the knowledge packs
     Knowledge(Knowledge),
     /// Run one of the tool servers, for any MCP host
@@ -112,6 +114,9 @@ pub struct RunFlags {
     /// Threads that each side may use
     #[arg(long, value_name = "N", help_heading = "Evaluation")]
     pub threads: Option<u32>,
+    /// Let this command give verdicts instead of the built-in evaluator
+    #[arg(long, value_name = "COMMAND", help_heading = "Evaluation")]
+    pub evaluator: Option<String>,
     /// Templates that replace the built-in prompts of the same name
     #[arg(long, value_name = "FOLDER", help_heading = "Files")]
     pub prompts: Option<String>,
@@ -227,10 +232,110 @@ pub struct Evaluate {
     /// Threads that each side may use
     #[arg(long, value_name = "N")]
     pub threads: Option<u32>,
+    /// Let this command give the verdict instead of the built-in evaluator
+    #[arg(long, value_name = "COMMAND")]
+    pub evaluator: Option<String>,
     /// The Python with torch
     #[arg(long, value_name = "PATH")]
     pub python: Option<String>,
     /// Print the evaluation as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Suite {
+    #[command(subcommand)]
+    pub verb: SuiteVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SuiteVerb {
+    /// Evaluate the problems of a suite, each as its own candidate unless there are others
+    #[command(after_long_help = SUITE_EXAMPLES)]
+    Run(Box<SuiteRun>),
+    /// List the suites, or the problems of one
+    List {
+        #[command(flatten)]
+        chosen: Chosen,
+        /// Print JSON lines
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a problem file, e.g. of aten:softmax
+    Show {
+        /// SUITE:PROBLEM
+        problem: String,
+        /// The Python with torch
+        #[arg(long, value_name = "PATH")]
+        python: Option<String>,
+    },
+}
+
+/// Which problems.
+#[derive(Debug, Args)]
+pub struct Chosen {
+    /// aten, kernelbench:PATH, or problem files
+    #[arg(value_name = "SUITE")]
+    pub suite: Vec<String>,
+    /// Only problems with this in their name; several with a comma. One with = in front is a whole name
+    #[arg(short, long, value_name = "TEXT", value_delimiter = ',')]
+    pub filter: Vec<String>,
+    /// At most so many, the first ones
+    #[arg(short = 'n', long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// The Python with torch
+    #[arg(long, value_name = "PATH")]
+    pub python: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct SuiteRun {
+    #[command(flatten)]
+    pub chosen: Chosen,
+    /// Where candidates lie: NAME.py for the problem NAME. Each problem is its own candidate without it
+    #[arg(long, value_name = "FOLDER")]
+    pub candidates: Option<PathBuf>,
+    /// Where to run: cpu, cuda, cuda:N, or auto for a GPU if there is one [default: auto]
+    #[arg(short, long, value_name = "TARGET", help_heading = "Evaluation")]
+    pub target: Option<String>,
+    /// How many draws of inputs are checked [default: 5]
+    #[arg(long, value_name = "N", help_heading = "Evaluation")]
+    pub trials: Option<u32>,
+    /// How many interleaved pairs are timed
+    #[arg(long, value_name = "N", help_heading = "Evaluation")]
+    pub pairs: Option<u32>,
+    /// Which baselines to measure: eager, compile or both with a comma [default: eager,compile]
+    #[arg(long, value_name = "LIST", help_heading = "Evaluation")]
+    pub baselines: Option<String>,
+    /// Check correctness only
+    #[arg(long, help_heading = "Evaluation")]
+    pub no_timing: bool,
+    /// How many problems at a time; only with --no-timing
+    #[arg(short, long, value_name = "N", default_value_t = 1, requires = "no_timing", help_heading = "Evaluation")]
+    pub jobs: u8,
+    /// What one problem may take in all
+    #[arg(long, value_name = "TIME", default_value = "30m", help_heading = "Evaluation")]
+    pub problem_limit: String,
+    /// Allow TF32 in float32 matrix products, for the baselines as well
+    #[arg(long, help_heading = "Evaluation")]
+    pub tf32: bool,
+    /// Threads that each side may use
+    #[arg(long, value_name = "N", help_heading = "Evaluation")]
+    pub threads: Option<u32>,
+    /// Give the problems to this command instead of the built-in evaluator
+    #[arg(long, value_name = "COMMAND", help_heading = "Evaluation")]
+    pub evaluator: Option<String>,
+    /// The log: what it holds is not done again [default: suites/SUITE-TARGET.jsonl below the folder of runs]
+    #[arg(short, long, value_name = "FILE", help_heading = "Files")]
+    pub output: Option<PathBuf>,
+    /// Do everything again
+    #[arg(long, help_heading = "Files")]
+    pub fresh: bool,
+    /// Where runs are kept [default: kernelwright-runs]
+    #[arg(long, value_name = "FOLDER", help_heading = "Files")]
+    pub runs_dir: Option<String>,
+    /// Print a JSON line per problem as it is done, then a summary object
     #[arg(long)]
     pub json: bool,
 }
@@ -289,6 +394,9 @@ pub struct Serve {
     /// How long one batch of timed calls may take
     #[arg(long, value_name = "TIME")]
     pub time_limit: Option<String>,
+    /// Let this command give verdicts; the server evaluate hands on what it is asked
+    #[arg(long, value_name = "COMMAND")]
+    pub evaluator: Option<String>,
     /// A folder of knowledge packs beside the built-in ones; may be given several times
     #[arg(long, value_name = "FOLDER")]
     pub packs: Vec<String>,
@@ -354,6 +462,7 @@ impl RunFlags {
         put(&mut flags, "search.inner_turns", "--inner-turns", self.inner_turns.as_ref());
         put(&mut flags, "evaluate.python", "--python", self.python.as_ref());
         put(&mut flags, "evaluate.threads", "--threads", self.threads.as_ref());
+        put(&mut flags, "evaluate.command", "--evaluator", self.evaluator.as_ref());
         put(&mut flags, "paths.prompts", "--prompts", self.prompts.as_ref());
         put(&mut flags, "paths.runs", "--runs-dir", self.runs_dir.as_ref());
         flags
@@ -399,6 +508,30 @@ impl Evaluate {
         put(&mut flags, "evaluate.tf32", "--tf32", self.tf32.then_some(&true));
         put(&mut flags, "evaluate.threads", "--threads", self.threads.as_ref());
         put(&mut flags, "evaluate.python", "--python", self.python.as_ref());
+        put(&mut flags, "evaluate.command", "--evaluator", self.evaluator.as_ref());
+        flags
+    }
+}
+
+impl Chosen {
+    pub fn flags(&self) -> Flags {
+        let mut flags = Flags::new();
+        put(&mut flags, "evaluate.python", "--python", self.python.as_ref());
+        flags
+    }
+}
+
+impl SuiteRun {
+    pub fn flags(&self) -> Flags {
+        let mut flags = self.chosen.flags();
+        put(&mut flags, "evaluate.target", "--target", self.target.as_ref());
+        put(&mut flags, "evaluate.trials", "--trials", self.trials.as_ref());
+        put(&mut flags, "evaluate.pairs", "--pairs", self.pairs.as_ref());
+        put(&mut flags, "evaluate.baselines", "--baselines", self.baselines.as_ref());
+        put(&mut flags, "evaluate.tf32", "--tf32", self.tf32.then_some(&true));
+        put(&mut flags, "evaluate.threads", "--threads", self.threads.as_ref());
+        put(&mut flags, "evaluate.command", "--evaluator", self.evaluator.as_ref());
+        put(&mut flags, "paths.runs", "--runs-dir", self.runs_dir.as_ref());
         flags
     }
 }
@@ -411,6 +544,7 @@ impl Serve {
         put(&mut flags, "evaluate.build_limit", "--build-limit", self.build_limit.as_ref());
         put(&mut flags, "evaluate.run_limit", "--run-limit", self.run_limit.as_ref());
         put(&mut flags, "evaluate.time_limit", "--time-limit", self.time_limit.as_ref());
+        put(&mut flags, "evaluate.command", "--evaluator", self.evaluator.as_ref());
         let packs = (!self.packs.is_empty()).then(|| self.packs.join(":"));
         put(&mut flags, "knowledge.packs", "--packs", packs.as_ref());
         put(&mut flags, "paths.cache", "--cache", self.cache.as_ref());
@@ -452,6 +586,15 @@ Examples:
   kernelwright evaluate softmax.py best.py --target cuda:0 --json | jq .speedup
 
 Exits with 0 when the candidate is correct and with 11 when it is not.";
+
+const SUITE_EXAMPLES: &str = "\
+Examples:
+  kernelwright suite run aten --no-timing --jobs 2
+  kernelwright suite run kernelbench:KernelBench --filter level1/ --baselines eager
+  kernelwright suite run problems/*.py --candidates kernels --json | jq -c .name
+
+The first Ctrl-C finishes the problems at hand, the second ends at once; the same command goes on where it stopped. Exits with 0 when every
+problem is correct and with 11 when one is not.";
 
 const KNOWLEDGE_EXAMPLES: &str = "\
 Examples:

@@ -5,9 +5,11 @@ mod environment;
 mod exit;
 mod failure;
 mod interrupt;
+mod judge;
 mod printer;
 mod progress;
 mod settings;
+mod suite;
 mod summary;
 mod verbs;
 

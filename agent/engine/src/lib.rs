@@ -9,6 +9,7 @@
 mod asking;
 mod bindings;
 mod calls;
+mod client;
 mod disk;
 mod error;
 mod floor;
@@ -27,6 +28,7 @@ mod stop;
 mod store;
 mod toolbox;
 
+pub use client::{ToolRefusal, ToolServer};
 pub use error::{EngineError, ServerFailure, ToolServerError};
 pub use observer::{Activity, Observer};
 pub use outcome::{Best, End, Outcome};

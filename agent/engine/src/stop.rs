@@ -33,13 +33,19 @@ impl StopToken {
         self.save.is_cancelled()
     }
 
+    /// Whether the second level was asked for.
+    #[must_use]
+    pub fn is_abandoned(&self) -> bool {
+        self.abandon.is_cancelled()
+    }
+
     /// Waits for the first level.
     pub(crate) async fn stopping(&self) {
         self.save.cancelled().await;
     }
 
     /// Waits for the second level.
-    pub(crate) async fn abandoned(&self) {
+    pub async fn abandoned(&self) {
         self.abandon.cancelled().await;
     }
 }

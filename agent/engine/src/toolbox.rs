@@ -194,7 +194,8 @@ impl Toolbox {
     }
 }
 
-fn describe(failure: CallFailure, tool: &str) -> ServerFailure {
+/// A call that came to nothing, in the words of the engine.
+pub(crate) fn describe(failure: CallFailure, tool: &str) -> ServerFailure {
     let tool = tool.to_owned();
     match failure {
         CallFailure::Died => ServerFailure::Died { tool },

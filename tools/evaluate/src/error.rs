@@ -47,6 +47,44 @@ pub enum EvaluateError {
     /// The device is there, but not inside the sandbox.
     #[error("the candidate's process cannot use the device: {0}")]
     DeviceHidden(String),
+    /// The command that takes the evaluator's place could not be started.
+    #[error("the evaluator's command `{command}` cannot be started: {source}")]
+    CommandStart {
+        /// The command.
+        command: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The command ended in failure.
+    #[error("the evaluator's command `{command}` failed ({status}): {last}")]
+    CommandFailed {
+        /// The command.
+        command: String,
+        /// How it ended.
+        status: String,
+        /// The last line of its messages.
+        last: String,
+        /// Where all of them are.
+        log: PathBuf,
+    },
+    /// The command took too long.
+    #[error("the evaluator's command `{command}` took longer than {} s", limit.as_secs())]
+    CommandSlow {
+        /// The command.
+        command: String,
+        /// What it was given.
+        limit: Duration,
+    },
+    /// The command's answer has not the agreed form.
+    #[error("the answer of the evaluator's command `{command}` is not understood: {reason}")]
+    CommandAnswer {
+        /// The command.
+        command: String,
+        /// What is wrong with it.
+        reason: String,
+        /// How it begins.
+        text: String,
+    },
     /// The kernel does not let the supervisor read the candidate's memory.
     #[error("this system does not allow reading a worker's memory: {0}")]
     Memory(std::io::Error),
@@ -64,6 +102,9 @@ impl EvaluateError {
             Self::DeviceHidden(_) => "device_unavailable",
             Self::Problem(_) | Self::ProblemSlow { .. } | Self::ProblemCrashed { .. } => "problem_invalid",
             Self::Protocol(_) => "internal",
+            Self::CommandStart { .. } | Self::CommandFailed { .. } | Self::CommandSlow { .. } | Self::CommandAnswer { .. } => {
+                "evaluator_failed"
+            }
             Self::Memory(_) => "memory_unreadable",
         }
     }
@@ -89,6 +130,12 @@ impl EvaluateError {
             Self::ProblemCrashed { .. } => "run the problem by hand; if memory runs out, make it smaller",
             Self::DeviceHidden(_) => "the sandbox hides something the driver needs: report the driver's version and `kernelwright doctor`",
             Self::Protocol(_) => "report this with the log",
+            Self::CommandStart { .. } => "the command is run by /bin/sh; try it there",
+            Self::CommandFailed { .. } => "run the command by hand with the JSON object on its standard input",
+            Self::CommandSlow { .. } => "raise the limits of build, run and time, or make the command faster",
+            Self::CommandAnswer { .. } => {
+                "it has to print one JSON object with speedup, original_time, optimized_time and error, and nothing else"
+            }
             Self::Memory(_) => "set /proc/sys/kernel/yama/ptrace_scope to 1 or less, and in a container allow process_vm_readv",
         };
         text.to_owned()
@@ -99,6 +146,7 @@ impl EvaluateError {
     pub fn details(&self) -> Option<&str> {
         match self {
             Self::Problem(refusal) if !refusal.traceback.is_empty() => Some(&refusal.traceback),
+            Self::CommandAnswer { text, .. } if !text.is_empty() => Some(text),
             _ => None,
         }
     }

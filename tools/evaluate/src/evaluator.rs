@@ -13,6 +13,7 @@ use tokio::sync::OnceCell;
 use crate::baselines::{self, Reload};
 use crate::batch::Room;
 use crate::candidate::{Candidate, Offer};
+use crate::command;
 use crate::correctness::{self, Passed};
 use crate::draws::{self, Draw};
 use crate::floor;
@@ -55,8 +56,12 @@ impl Evaluator {
     ///
     /// A problem whose process ends is started once more, with the candidate from the beginning.
     pub async fn evaluate(&self, request: &EvaluateRequest, say: &(dyn Fn(&str) + Send + Sync)) -> Result<Evaluation, EvaluateError> {
-        match self.attempt(request, say).await {
-            Err(EvaluateError::ProblemCrashed { .. }) => self.attempt(request, say).await,
+        if let Some(command) = &self.inner.settings.command {
+            say("asking the evaluator's command");
+            return command::evaluate(command, request, &self.command_log()).await;
+        }
+        match Box::pin(self.attempt(request, say)).await {
+            Err(EvaluateError::ProblemCrashed { .. }) => Box::pin(self.attempt(request, say)).await,
             outcome => outcome,
         }
     }
@@ -71,6 +76,10 @@ impl Evaluator {
         tf32: bool,
         say: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<BaselineReport, EvaluateError> {
+        if let Some(command) = &self.inner.settings.command {
+            say("asking the evaluator's command");
+            return command::measure_baseline(command, &command::identity(source, name, target, tf32), &self.command_log()).await;
+        }
         let workshop = self.workshop().await?;
         let loaded = self.shelf(target);
         let mut loaded = loaded.lock().await;
@@ -166,6 +175,12 @@ impl Evaluator {
         })
     }
 
+    /// Where a command that takes this evaluator's place writes its messages.
+    fn command_log(&self) -> std::path::PathBuf {
+        let number = self.inner.uses.fetch_add(1, Ordering::Relaxed);
+        self.inner.settings.cache_dir.join("logs").join(format!("command-{}-{number:04}.log", std::process::id()))
+    }
+
     /// Found once; a failure is looked for again, so that installing torch needs no restart.
     async fn workshop(&self) -> Result<&Workshop, EvaluateError> {
         let open = || async {
@@ -241,11 +256,11 @@ impl Case<'_> {
         if count == 1 {
             return self.judge(problem, candidate, base, &draws, build, say).await;
         }
-        let (mut results, mut drawn) = (vec![], Some((base, draws)));
+        let (mut results, mut first) = (vec![], Some((base, draws)));
         for set in 0..count {
             problem.select(set).await?;
             // The seeds are new for every set: whoever has seen inputs could know the seed they came from.
-            let (base, draws) = if let Some(first) = drawn.take() {
+            let (base, draws) = if let Some(first) = first.take() {
                 first
             } else {
                 let draws = draws::plan(self.request.options.trials);

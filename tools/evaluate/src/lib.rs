@@ -11,6 +11,7 @@
 mod baselines;
 mod batch;
 mod candidate;
+mod command;
 mod correctness;
 mod draws;
 mod error;

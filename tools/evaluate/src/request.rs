@@ -20,6 +20,8 @@ pub struct Settings {
     pub threads: Option<usize>,
     /// Limits of requests that set none.
     pub limits: Limits,
+    /// A shell command that gives the verdicts in place of this evaluator.
+    pub command: Option<String>,
 }
 
 impl Settings {
@@ -27,7 +29,7 @@ impl Settings {
     #[must_use]
     pub fn new(sandbox_helper: PathBuf) -> Self {
         let cache_dir = kernelwright_harness::default_cache();
-        Self { python: None, cache_dir, sandbox_helper, threads: None, limits: Limits::default() }
+        Self { python: None, cache_dir, sandbox_helper, threads: None, limits: Limits::default(), command: None }
     }
 }
 

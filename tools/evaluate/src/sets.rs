@@ -203,18 +203,16 @@ pub(crate) fn summed(sets: &[&[Baseline]]) -> Vec<Baseline> {
             let times: Option<Vec<Nanoseconds>> = of_kind.iter().map(|baseline| of(baseline)).collect();
             times.filter(|times| times.len() == sets.len()).map(|times| Nanoseconds(times.iter().map(|time| time.0).sum()))
         };
-        match total(|baseline| baseline.time_ns) {
-            Some(time) => Baseline {
-                kind,
-                time_ns: Some(time),
-                spread: of_kind.iter().filter_map(|baseline| baseline.spread).max_by(f64::total_cmp),
-                first_call_ns: total(|baseline| baseline.first_call_ns),
-                not_measured: None,
-            },
-            None => {
-                let why = of_kind.iter().find_map(|baseline| baseline.not_measured.as_ref());
-                unmeasured(kind, why.map_or("it was not measured on every set", |why| why.reason.as_str()))
-            }
+        let Some(time) = total(|baseline| baseline.time_ns) else {
+            let why = of_kind.iter().find_map(|baseline| baseline.not_measured.as_ref());
+            return unmeasured(kind, why.map_or("it was not measured on every set", |why| why.reason.as_str()));
+        };
+        Baseline {
+            kind,
+            time_ns: Some(time),
+            spread: of_kind.iter().filter_map(|baseline| baseline.spread).max_by(f64::total_cmp),
+            first_call_ns: total(|baseline| baseline.first_call_ns),
+            not_measured: None,
         }
     };
     first.iter().map(|baseline| sum(baseline.kind)).collect()

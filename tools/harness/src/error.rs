@@ -30,6 +30,14 @@ pub enum HarnessError {
         /// Its version.
         version: String,
     },
+    /// A suite of problems could not be generated.
+    #[error("the suite `{suite}` cannot be generated: {detail}")]
+    Suite {
+        /// Which one.
+        suite: &'static str,
+        /// The generator's last line on stderr, or the operating system's message.
+        detail: String,
+    },
     /// A folder or file of ours could not be made.
     #[error("cannot write {}: {source}", path.display())]
     Write {
@@ -50,6 +58,9 @@ impl HarnessError {
             }
             Self::InterpreterBroken { .. } => "run the interpreter by hand to see why; CPython 3.10 or newer is needed",
             Self::NoTorch { .. } => "install torch into this interpreter, or name another with --python or KERNELWRIGHT_PYTHON",
+            Self::Suite { .. } => {
+                "the interpreter needs numpy beside torch; `python -c 'import torch.testing._internal.common_utils'` must work"
+            }
             Self::Write { .. } => "check free space and permissions, or name another cache folder with XDG_CACHE_HOME",
         }
     }

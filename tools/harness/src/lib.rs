@@ -11,6 +11,7 @@ mod interpreter;
 mod package;
 pub mod sandbox;
 mod scratch;
+pub mod suites;
 mod surroundings;
 mod worker;
 

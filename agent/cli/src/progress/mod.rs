@@ -45,6 +45,11 @@ pub struct Announcer {
 }
 
 impl Announcer {
+    /// Speaks on stderr alone.
+    pub fn of(printer: Printer) -> Self {
+        Self { shared: None, printer }
+    }
+
     /// Says that the run is being stopped.
     pub fn stopping(&self, text: &str) {
         match &self.shared {

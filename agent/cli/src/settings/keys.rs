@@ -61,6 +61,7 @@ pub const KEYS: &[Key] = &[
     key("evaluate.build_limit", Kind::Duration, Some("5m"), "how long a candidate may take to build"),
     key("evaluate.run_limit", Kind::Duration, Some("2m"), "how long one call may take"),
     key("evaluate.time_limit", Kind::Duration, Some("2m"), "how long one batch of timed calls may take"),
+    key("evaluate.command", Kind::Text, None, "a shell command that gives the verdicts instead of the built-in evaluator"),
     key("knowledge.packs", Kind::Paths, None, "folders of knowledge packs beside the built-in ones"),
     key("paths.runs", Kind::Path, Some("kernelwright-runs"), "where runs are kept"),
     key("paths.prompts", Kind::Path, None, "templates that replace the built-in ones of the same name"),

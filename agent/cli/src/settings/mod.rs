@@ -74,6 +74,8 @@ pub struct EvaluateSettings {
     pub run_limit: Duration,
     /// How long one batch of timed calls may take.
     pub time_limit: Duration,
+    /// A shell command that gives the verdicts instead of the built-in evaluator.
+    pub command: Option<String>,
 }
 
 impl Settings {
@@ -103,6 +105,7 @@ impl Settings {
             build_limit: layers.duration("evaluate.build_limit").unwrap_or_default(),
             run_limit: layers.duration("evaluate.run_limit").unwrap_or_default(),
             time_limit: layers.duration("evaluate.time_limit").unwrap_or_default(),
+            command: layers.text("evaluate.command").map(str::to_owned),
         };
         servers::check(&layers)?;
         Ok(Self {

@@ -67,6 +67,16 @@ impl Settings {
         Ok(specs)
     }
 
+    /// The server that `[servers.evaluate]` puts in the place of ours, if it does.
+    pub fn replaced_evaluator(&self, executable: &Path) -> Result<Option<ServerSpec>, SettingsError> {
+        let replaced = match self.layers.below("servers.").find(|(name, _)| *name == "evaluate") {
+            Some((name, setting)) => !read(name, setting)?.command.is_empty(),
+            None => false,
+        };
+        let evaluate = self.servers(executable)?.into_iter().find(|spec| spec.name == "evaluate");
+        Ok(evaluate.filter(|_| replaced))
+    }
+
     /// The arguments that give one of our own servers the settings of this process, whatever it would find by itself.
     fn serve_arguments(&self, server: &str) -> Vec<String> {
         let evaluate = &self.evaluate;
@@ -87,6 +97,9 @@ impl Settings {
             flag("build-limit", show_duration(evaluate.build_limit));
             flag("run-limit", show_duration(evaluate.run_limit));
             flag("time-limit", show_duration(evaluate.time_limit));
+            if let Some(command) = &evaluate.command {
+                flag("evaluator", command.clone());
+            }
         }
         args
     }

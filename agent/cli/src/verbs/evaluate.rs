@@ -3,14 +3,15 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use kernelwright_evaluate::{BaselineChoice, EvaluateError, EvaluateRequest, Evaluator, Options};
+use kernelwright_evaluate::{BaselineChoice, EvaluateRequest, Options};
 use kernelwright_protocol::{Evaluation, Fault, Verdict};
 
-use super::{Context, executable, read_source, runtime, serve};
+use super::{Context, read_source, runtime};
 use crate::args::Evaluate;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::judge::{Judge, JudgeError};
 use crate::printer::{Printer, Tone, Verbosity};
 use crate::progress::verdict;
 
@@ -33,7 +34,6 @@ pub fn run(context: &Context, args: &Evaluate) -> Result<Exit, Failure> {
         },
     };
     let printer = context.printer;
-    let evaluator = Evaluator::new(serve::evaluate_settings(&settings, executable()?));
     let say = move |message: &str| {
         if printer.stderr_is_terminal || printer.verbosity > Verbosity::Normal {
             printer.say(printer.on_stderr(Tone::Faint, message));
@@ -41,12 +41,14 @@ pub fn run(context: &Context, args: &Evaluate) -> Result<Exit, Failure> {
     };
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
-        tokio::select! {
-            evaluation = evaluator.evaluate(&request, &say) => evaluation.map(Some).map_err(|error| failed(&args.problem, error)),
+        let mut judge = Judge::open(&settings).await?;
+        let ended = tokio::select! {
+            evaluation = judge.evaluate(&request, &say) => evaluation.map(Some).map_err(|error| failed(&args.problem, error)),
             signalled = interrupt::signalled() => signalled.map(|()| None),
-        }
+        };
+        judge.close().await;
+        ended
     });
-    drop(evaluator);
     runtime.shutdown_background();
     let Some(evaluation) = ended? else { return Ok(Exit::Interrupted) };
     if args.json {
@@ -58,11 +60,14 @@ pub fn run(context: &Context, args: &Evaluate) -> Result<Exit, Failure> {
 }
 
 /// What is wrong with the problem is said with the problem's own path: inside the worker the file has another name.
-fn failed(problem: &Path, error: EvaluateError) -> Failure {
+fn failed(problem: &Path, error: JudgeError) -> Failure {
     let path = problem.display();
-    let place = match (error.code(), error.details()) {
-        ("problem_invalid", Some(details)) => Some(format!("{path}\n{details}")),
-        ("problem_invalid", None) => Some(path.to_string()),
+    let place = match &error {
+        JudgeError::BuiltIn(error) if error.code() == "problem_invalid" => match error.details() {
+            Some(details) => Some(format!("{path}\n{details}")),
+            None => Some(path.to_string()),
+        },
+        JudgeError::Refused(refusal) if refusal.is_about_problem() => Some(path.to_string()),
         _ => None,
     };
     let failure = Failure::from(error);
@@ -93,6 +98,13 @@ fn text(evaluation: &Evaluation, printer: Printer) -> String {
                     "\n  {:<14} {} (first call {}, build {})",
                     "candidate", timing.candidate_ns, timing.first_call_ns, timing.build_ns
                 );
+            }
+            for set in &correct.sets {
+                let said = match (&set.timing, &set.not_measured) {
+                    (Some(t), _) => format!("{:.2}x ({:.2} to {:.2}), {}", t.speedup, t.speedup_low, t.speedup_high, t.candidate_ns),
+                    (None, _) => "correct".to_owned(),
+                };
+                let _ = write!(text, "\n  {:<14} {}: {said}", "set", set.name);
             }
             let _ = write!(text, "\n  {:<14} {}", "checked on", correct.trials.ran.join("; "));
             for skipped in &correct.trials.skipped {

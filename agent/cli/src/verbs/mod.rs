@@ -9,8 +9,9 @@ mod optimize;
 mod report;
 mod resume;
 mod runs;
-mod serve;
+pub mod serve;
 mod session;
+mod suite;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 use kernelwright_engine::Store;
 use tokio::runtime::Runtime;
 
-use crate::args::{Cli, ConfigVerb, KnowledgeVerb, RunsVerb, Verb};
+use crate::args::{Cli, ConfigVerb, KnowledgeVerb, RunsVerb, SuiteVerb, Verb};
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -52,6 +53,7 @@ pub fn run(cli: Cli, environment: &Environment, printer: Printer) -> Result<Exit
         Verb::Runs(args) => runs::run(&context, args),
         Verb::Report(args) => report::run(&context, &args),
         Verb::Evaluate(args) => evaluate::run(&context, &args),
+        Verb::Suite(args) => suite::run(&context, &args),
         Verb::Knowledge(args) => knowledge::run(&context, args),
         Verb::Serve(args) => serve::run(&context, &args),
         Verb::Doctor(args) => doctor::run(&context, &args),
@@ -70,6 +72,11 @@ impl Verb {
                 RunsVerb::List { place } | RunsVerb::Show { place, .. } => place.json,
             },
             Self::Evaluate(args) => args.json,
+            Self::Suite(args) => match &args.verb {
+                SuiteVerb::Run(run) => run.json,
+                SuiteVerb::List { json, .. } => *json,
+                SuiteVerb::Show { .. } => false,
+            },
             Self::Knowledge(args) => match &args.verb {
                 KnowledgeVerb::Search { json, .. } => *json,
             },
@@ -98,7 +105,7 @@ fn runtime() -> Result<Runtime, Failure> {
 }
 
 /// This program's own file: tool servers and sandboxes are started from it.
-fn executable() -> Result<PathBuf, Failure> {
+pub fn executable() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|error| Failure::new(Exit::Unexpected, format!("cannot find this program's own file: {error}")))
 }
 

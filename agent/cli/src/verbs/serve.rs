@@ -44,6 +44,7 @@ pub fn evaluate_settings(settings: &Settings, helper: PathBuf) -> kernelwright_e
         python: evaluate.python.clone(),
         cache_dir: settings.cache.clone(),
         threads: evaluate.threads,
+        command: evaluate.command.clone(),
         limits: kernelwright_evaluate::Limits {
             build: evaluate.build_limit,
             run: evaluate.run_limit,

@@ -101,7 +101,14 @@ class Call:
             return None
         if not any(math.prod(item.shape) for item in inputs) or any(0 in item.shape for item in inputs) or len(inputs) > len(_NAMES):
             return None
-        return cls(_written(plain, named), tuple(inputs), plain, named)
+        call = cls("", tuple(inputs), plain, named)
+        return replace(call, form=call.written("{all}{named}"))
+
+    def written(self, template: str) -> str:
+        """The call as a program has it (see `operators.CALLS`)."""
+        args = [_text(value) for value in self.args]
+        named = "".join(f", {name}={_text(value)}" for name, value in self.kwargs.items())
+        return template.format(*args, all=", ".join(args), named=named)
 
     def run(self, function: Any, inputs: tuple[Input, ...]) -> Any:
         """Calls the operator on inputs drawn afresh."""
@@ -137,8 +144,8 @@ def _problem(entry: Any) -> dict[str, str] | str:
     """The problem of an entry, or why there is none."""
     if entry.name in operators.EXCLUDED:
         return operators.EXCLUDED[entry.name]
-    expression = operators.expression(entry)
-    if expression is None:
+    template = operators.call(entry)
+    if template is None:
         return "it has no public name"
     supported = [dtype for dtype in DTYPES if dtype in operators.dtypes(entry)]
     if not supported:
@@ -161,7 +168,8 @@ def _problem(entry: Any) -> dict[str, str] | str:
             sets.update(found)
     if not sets:
         return refused or "no set of inputs came of its samples"
-    return {"name": entry.name, "title": expression, "source": _source(entry.name, expression, chosen, sets)}
+    call = chosen.written(template)
+    return {"name": entry.name, "title": call, "source": _source(entry.name, call, len(chosen.inputs), sets)}
 
 
 def _calls(entry: Any, dtype: torch.dtype) -> list[Call]:
@@ -233,11 +241,6 @@ def _filled(value: Any, drawn: list[Tensor]) -> Any:
     return type(value)(_filled(item, drawn) for item in value) if isinstance(value, (list, tuple)) else value
 
 
-def _written(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """The arguments as a call has them in a program."""
-    return ", ".join([*map(_text, args), *(f"{name}={_text(value)}" for name, value in kwargs.items())])
-
-
 def _text(value: Any) -> str:
     if isinstance(value, _Tensor):
         return _NAMES[value.index] if value.index < len(_NAMES) else f"x{value.index}"
@@ -289,12 +292,12 @@ exec(_DRAW, _scope)
 _draw = _scope["draw"]
 
 
-def _source(name: str, expression: str, call: Call, sets: dict[str, tuple[Input, ...]]) -> str:
+def _source(name: str, call: str, tensors: int, sets: dict[str, tuple[Input, ...]]) -> str:
     """The problem file."""
-    parameters = ", ".join(_NAMES[: len(call.inputs)])
-    lines = [f'"""`{expression}`, on several sets of inputs.', "", f"Made from PyTorch's OpInfo samples for `{name}`, torch {torch.__version__}.", '"""', ""]
+    parameters = ", ".join(_NAMES[:tensors])
+    lines = [f'"""`{call}`, on several sets of inputs.', "", f"Made from PyTorch's OpInfo samples for `{name}`, torch {torch.__version__}.", '"""', ""]
     lines += ["import torch", "from torch import nn", "", "", "class Model(nn.Module):", f"    def forward(self, {parameters}):"]
-    lines += [f"        return {expression}({call.form})", "", _DRAW, "", "SETS = {"]
+    lines += [f"        return {call}", "", _DRAW, "", "SETS = {"]
     for label, inputs in sets.items():
         lines.append(f'    "{label}": lambda: [{", ".join(item.source() for item in inputs)}],')
     lines += ["}", "SHAPES = list(SETS)", "", "", "def get_inputs(shape):", "    return SETS[shape]()", "", "", "def get_init_inputs():", "    return []", ""]

@@ -39,9 +39,24 @@ EXCLUDED = {
     "histc": "an element on the border of two bins falls into either, by rounding",
     "histogram": "an element on the border of two bins falls into either, by rounding",
     "item": "it takes one element",
+    "_segment_reduce": "it leaves part of its output unwritten",
     "hash_tensor": "it gives bits of the memory, not values",
     "nn.functional.fractional_max_pool2d": "it draws random numbers",
     "nn.functional.fractional_max_pool3d": "it draws random numbers",
+}
+
+#: Operators that the database calls through a function of its own: how a program calls them. `{0}` is the first argument as the database has
+#: it, `{all}` all of them in their order, `{named}` those that are given by name, with a comma in front.
+CALLS = {
+    "einsum": "torch.einsum({1}, {0})",
+    "expand": "{0}.expand({1})",
+    "nn.functional.embedding": "torch.nn.functional.embedding({1}, {0}{named})",
+    "nn.functional.scaled_dot_product_attention": "torch.nn.functional.scaled_dot_product_attention({all}{named})",
+    "repeat": "{0}.repeat({1})",
+    "reshape_as": "{0}.reshape_as({1})",
+    "unfold": "{0}.unfold({1}, {2}, {3})",
+    "view": "{0}.view({1})",
+    "where": "torch.where({1}, {0}, {2}{named})",
 }
 
 
@@ -60,14 +75,16 @@ def database() -> list[Any]:
     return list(op_db)
 
 
-def expression(entry: Any) -> str | None:
-    """How a program calls the operator, e.g. `torch.softmax`; None where there is no public name for exactly this function."""
+def call(entry: Any) -> str | None:
+    """How a program calls the operator (see `CALLS`); None where there is no public name for exactly this function."""
+    if entry.name in CALLS:
+        return CALLS[entry.name]
     for name in (f"torch.{entry.name}", f"torch.Tensor.{entry.name}"):
         found: Any = torch
         for part in name.split(".")[1:]:
             found = getattr(found, part, None)
         if found is not None and found is entry.op:
-            return name
+            return name + "({all}{named})"
     return None
 
 

@@ -1,0 +1,34 @@
+//! Suites: many problems evaluated one after the other, with a log that says all there is to say about it.
+//!
+//! [`source`] finds the problems, [`identity`] makes candidates of the problems themselves, [`log`] is the only truth of what was done,
+//! [`run`] does what the log does not hold yet, and [`summary`] is a fold over it.
+
+pub mod identity;
+pub mod log;
+pub mod run;
+pub mod source;
+pub mod summary;
+
+use std::path::PathBuf;
+
+/// One problem of a suite.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Its name, unique in the suite, e.g. `level1/19_ReLU`.
+    pub name: String,
+    /// The text of the problem file.
+    pub source: String,
+    /// Where that was read; nowhere for generated problems.
+    pub path: Option<PathBuf>,
+}
+
+/// A suite with its problems in their order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suite {
+    /// What messages and log files call it, e.g. `aten`.
+    pub name: String,
+    /// At least one.
+    pub problems: Vec<Problem>,
+    /// What makes no problem, with the reason.
+    pub excluded: Vec<(String, String)>,
+}

@@ -1,0 +1,195 @@
+//! Does what a suite's log does not hold yet: evaluates, writes, tells.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use kernelwright_engine::StopToken;
+use kernelwright_evaluate::{EvaluateError, EvaluateRequest, Options};
+use kernelwright_protocol::{ContentHash, Target};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use super::log::{Ending, Entry, Log, LogError, NoVerdict, Unjudged};
+use super::{Problem, identity};
+use crate::judge::{Judge, JudgeError};
+
+/// What is the same for every problem.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The suite's name, for the log.
+    pub suite: String,
+    /// Where candidates lie; the problems themselves without it.
+    pub candidates: Option<std::path::PathBuf>,
+    pub target: Target,
+    pub options: Options,
+    /// What one problem may take in all.
+    pub limit: Duration,
+}
+
+/// One problem with what is to be tried on it.
+#[derive(Clone, Debug)]
+pub struct Task {
+    problem: Problem,
+    /// None where the folder of candidates holds none.
+    candidate: Option<String>,
+    /// See [`Entry::key`].
+    pub key: String,
+}
+
+/// Why a suite stops before its end.
+#[derive(Debug)]
+pub enum Halt {
+    /// Somebody stopped it.
+    Interrupted,
+    /// The machine, not a problem.
+    Failed(JudgeError),
+    /// The log cannot be written.
+    Log(LogError),
+    /// Nobody reads the results any more.
+    Unread,
+}
+
+impl Plan {
+    /// The task of a problem. An unreadable candidate counts as none.
+    pub fn task(&self, problem: Problem) -> Task {
+        let candidate = match &self.candidates {
+            None => Some(identity::candidate(&problem.source)),
+            Some(folder) => candidate_in(folder, &problem.name),
+        };
+        let options = format!("{:?}", self.options);
+        let parts = [problem.source.as_str(), candidate.as_deref().unwrap_or_default(), &self.target.to_string(), &options];
+        let parts: Vec<String> = parts.iter().map(|part| ContentHash::of(part).as_str().to_owned()).collect();
+        Task { problem, candidate, key: ContentHash::of(parts.concat()).as_str().to_owned() }
+    }
+
+    fn request(&self, task: &Task, candidate: String) -> EvaluateRequest {
+        let file_name = task.problem.path.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+        EvaluateRequest {
+            problem_source: task.problem.source.clone(),
+            problem_name: file_name.unwrap_or_else(|| format!("{}.py", task.problem.name)),
+            candidate_source: candidate,
+            target: self.target,
+            options: self.options.clone(),
+        }
+    }
+}
+
+/// `FOLDER/level1/19_ReLU.py` or `FOLDER/19_ReLU.py` for `level1/19_ReLU`.
+fn candidate_in(folder: &Path, name: &str) -> Option<String> {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    [name, last].iter().find_map(|name| std::fs::read_to_string(folder.join(format!("{name}.py"))).ok())
+}
+
+/// Evaluates the tasks, as many at a time as there are judges, and hands each entry to `told` once it is in the log.
+pub async fn run(
+    plan: &Plan,
+    tasks: Vec<Task>,
+    judges: Vec<Judge>,
+    log: &mut Log,
+    stop: &StopToken,
+    mut told: impl FnMut(&Entry) -> std::io::Result<()>,
+) -> Result<(), Halt> {
+    let queue = Arc::new(Mutex::new(VecDeque::from(tasks)));
+    let (send, mut receive) = unbounded_channel();
+    let mut workers = tokio::task::JoinSet::new();
+    for judge in judges {
+        workers.spawn(work(plan.clone(), Arc::clone(&queue), judge, stop.clone(), send.clone()));
+    }
+    drop(send);
+    let mut halt = None;
+    while let Some(result) = receive.recv().await {
+        let written = result.map_err(Halt::Failed).and_then(|entry| {
+            log.append(entry.clone()).map_err(Halt::Log)?;
+            told(&entry).map_err(|_| Halt::Unread)
+        });
+        if let Err(failed) = written {
+            // What the others are at is still finished and written.
+            stop.save_and_stop();
+            halt.get_or_insert(failed);
+        }
+    }
+    let left = !queue.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+    match halt {
+        Some(halt) => Err(halt),
+        None if left || stop.is_abandoned() => Err(Halt::Interrupted),
+        None => Ok(()),
+    }
+}
+
+async fn work(
+    plan: Plan,
+    queue: Arc<Mutex<VecDeque<Task>>>,
+    mut judge: Judge,
+    stop: StopToken,
+    results: UnboundedSender<Result<Entry, JudgeError>>,
+) {
+    while !stop.is_stopping() {
+        let Some(task) = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front() else { break };
+        let result = tokio::select! {
+            result = one(&plan, &task, &mut judge) => result,
+            () = stop.abandoned() => break,
+        };
+        if results.send(result).is_err() {
+            break;
+        }
+    }
+    judge.close().await;
+}
+
+async fn one(plan: &Plan, task: &Task, judge: &mut Judge) -> Result<Entry, JudgeError> {
+    let started = Instant::now();
+    let none = |status, reason: String| Ending::NoVerdict(NoVerdict { status, reason });
+    let ending = match &task.candidate {
+        None => none(Unjudged::NoCandidate, "the folder holds no candidate for it".to_owned()),
+        Some(candidate) => {
+            let request = plan.request(task, candidate.clone());
+            match tokio::time::timeout(plan.limit, judge.evaluate(&request, &|_| {})).await {
+                Ok(Ok(evaluation)) => Ending::Evaluation(Box::new(evaluation)),
+                Ok(Err(JudgeError::BuiltIn(error))) => of_error(error)?,
+                Ok(Err(error)) => return Err(error),
+                Err(_) => none(Unjudged::TooSlow, format!("it was given up after {} s", plan.limit.as_secs())),
+            }
+        }
+    };
+    let wall_ns = started.elapsed().into();
+    Ok(Entry { suite: plan.suite.clone(), name: task.problem.name.clone(), key: task.key.clone(), ending, wall_ns })
+}
+
+fn of_error(error: EvaluateError) -> Result<Ending, JudgeError> {
+    Ending::of_error(error).map_err(JudgeError::BuiltIn)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(candidates: Option<&Path>) -> Plan {
+        let candidates = candidates.map(Path::to_path_buf);
+        Plan { suite: "s".into(), candidates, target: Target::CPU, options: Options::default(), limit: Duration::from_secs(1) }
+    }
+
+    fn problem(name: &str, source: &str) -> Problem {
+        Problem { name: name.into(), source: source.into(), path: None }
+    }
+
+    #[test]
+    fn a_key_changes_with_everything_a_verdict_depends_on() {
+        let key = |plan: &Plan, source: &str| plan.task(problem("a", source)).key;
+        let usual = plan(None);
+        assert_eq!(key(&usual, "x"), key(&usual, "x"));
+        assert_ne!(key(&usual, "x"), key(&usual, "y"));
+        let untimed = Plan { options: Options { measure: false, ..Options::default() }, ..usual.clone() };
+        assert_ne!(key(&usual, "x"), key(&untimed, "x"));
+    }
+
+    #[test]
+    fn candidates_are_found_by_the_problems_name_with_or_without_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("level1")).unwrap();
+        std::fs::write(folder.path().join("level1/1_A.py"), "one").unwrap();
+        std::fs::write(folder.path().join("2_B.py"), "two").unwrap();
+        let found = |name: &str| plan(Some(folder.path())).task(problem(name, "class Model: ...")).candidate;
+        assert_eq!((found("level1/1_A").as_deref(), found("level1/2_B").as_deref(), found("level2/3_C")), (Some("one"), Some("two"), None));
+    }
+}

@@ -1,0 +1,302 @@
+//! Somebody else's evaluator: a shell command that reads a JSON object and writes one.
+//!
+//! It gets `{"initial_code": PROBLEM, "evolved_code": CANDIDATE, "problem_name": ..., "target": ..., "options": {...}}` on its standard input and
+//! answers on its standard output with either
+//!
+//! - `{"speedup": 2.5, "original_time": 1.0, "optimized_time": 0.4, "error": null}`: times in milliseconds, or in `"time_unit"` (s, ms, us, ns); an
+//!   `error` other than null means that the candidate is not correct, and is what the model is told, or
+//! - an evaluation in our own form, recognised by its `status`; what is the same for every evaluation (`problem`, `candidate`, `target`,
+//!   `sandbox`, `wall_ns`) may be left out.
+//!
+//! Nothing of its verdict is checked here, and every verdict says so. What it writes to its standard error goes to a log.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use kernelwright_protocol::{
+    Baseline, BaselineKind, BaselineReport, CandidateId, Correct, Evaluation, Fault, Finding, Nanoseconds, NotMeasured, ProblemId, Sandbox,
+    Severity, Target, Timing, Trials, Verdict,
+};
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+
+use crate::{EvaluateError, EvaluateRequest};
+
+/// What the command may take beside the limits of an evaluation of ours.
+const SLACK: Duration = Duration::from_secs(600);
+
+/// The longest part of an answer that an error shows.
+const SHOWN: usize = 300;
+
+/// The four-field answer.
+#[derive(Debug, Deserialize)]
+struct Answer {
+    #[serde(default)]
+    speedup: Option<f64>,
+    #[serde(default)]
+    original_time: Option<f64>,
+    #[serde(default)]
+    optimized_time: Option<f64>,
+    #[serde(default)]
+    time_unit: TimeUnit,
+    #[serde(default)]
+    error: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+enum TimeUnit {
+    #[serde(rename = "s")]
+    Seconds,
+    #[default]
+    #[serde(rename = "ms")]
+    Milliseconds,
+    #[serde(rename = "us")]
+    Microseconds,
+    #[serde(rename = "ns")]
+    Nanoseconds,
+}
+
+impl TimeUnit {
+    fn nanoseconds(self, time: f64) -> Nanoseconds {
+        let seconds = match self {
+            Self::Seconds => 1.0,
+            Self::Milliseconds => 1e-3,
+            Self::Microseconds => 1e-6,
+            Self::Nanoseconds => 1e-9,
+        };
+        Nanoseconds::from_seconds(time * seconds)
+    }
+}
+
+/// Asks the command for a verdict. Dropping the future kills it with everything it has started.
+pub(crate) async fn evaluate(command: &str, request: &EvaluateRequest, log: &Path) -> Result<Evaluation, EvaluateError> {
+    let started = Instant::now();
+    let options = &request.options;
+    let question = json!({
+        "initial_code": request.problem_source,
+        "evolved_code": request.candidate_source,
+        "problem_name": request.problem_name,
+        "target": request.target,
+        "options": {"trials": options.trials, "measure": options.measure, "tf32": options.tf32},
+    });
+    let limits = options.limits.unwrap_or_default();
+    let text = ask(command, &question, log, limits.build + limits.run + limits.time + SLACK).await?;
+    let not_understood = |reason: String| EvaluateError::CommandAnswer { command: command.to_owned(), reason, text: beginning(&text) };
+    let value: Value = serde_json::from_str(text.trim()).map_err(|error| not_understood(error.to_string()))?;
+    let mut evaluation = if value.get("status").is_some() {
+        complete(value, request).map_err(|error| not_understood(error.to_string()))?
+    } else {
+        let answer = Answer::deserialize(value).map_err(|error| not_understood(error.to_string()))?;
+        blank(request, verdict(answer, options.measure).map_err(|reason| not_understood(reason.to_owned()))?)
+    };
+    evaluation.findings.push(Finding {
+        rule: "foreign_evaluator".to_owned(),
+        severity: Severity::Note,
+        message: format!("the verdict is that of `{command}`; nothing of it was checked"),
+    });
+    evaluation.wall_ns = started.elapsed().into();
+    Ok(evaluation)
+}
+
+/// What a candidate has to beat, by the command's own figures for the problem as its own candidate.
+pub(crate) async fn measure_baseline(command: &str, request: &EvaluateRequest, log: &Path) -> Result<BaselineReport, EvaluateError> {
+    let evaluation = evaluate(command, request, log).await?;
+    let unmeasured = |reason: String| Baseline {
+        kind: BaselineKind::Eager,
+        time_ns: None,
+        spread: None,
+        first_call_ns: None,
+        not_measured: Some(NotMeasured { reason }),
+    };
+    let baselines = match &evaluation.verdict {
+        Verdict::Correct(correct) => match &correct.timing {
+            Some(timing) if !timing.baselines.is_empty() => timing.baselines.clone(),
+            _ => vec![unmeasured("the evaluator's command gives no time".to_owned())],
+        },
+        other => vec![unmeasured(format!("the evaluator's command calls the problem itself {}", other.status()))],
+    };
+    let (problem, target) = (evaluation.problem, evaluation.target);
+    Ok(BaselineReport { problem, target, baselines, inputs: vec![], outputs: vec![], findings: evaluation.findings })
+}
+
+fn verdict(answer: Answer, measure: bool) -> Result<Verdict, &'static str> {
+    if let Some(error) = answer.error.filter(|error| !error.trim().is_empty()) {
+        let summary = error.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
+        return Ok(Verdict::Faulted(Fault { phase: "run".to_owned(), summary, diagnostics: error, log: None }));
+    }
+    let positive = |value: Option<f64>| value.filter(|value| value.is_finite() && *value > 0.0);
+    let (original, optimized) = (positive(answer.original_time), positive(answer.optimized_time));
+    let speedup = positive(answer.speedup).or_else(|| Some(original? / optimized?));
+    let timing = match (speedup, original, optimized) {
+        (Some(speedup), Some(original), Some(optimized)) => Some(Timing {
+            speedup,
+            speedup_low: speedup,
+            speedup_high: speedup,
+            candidate_ns: answer.time_unit.nanoseconds(optimized),
+            candidate_spread: 0.0,
+            baseline: BaselineKind::Eager,
+            baselines: vec![Baseline {
+                kind: BaselineKind::Eager,
+                time_ns: Some(answer.time_unit.nanoseconds(original)),
+                spread: None,
+                first_call_ns: None,
+                not_measured: None,
+            }],
+            pairs: 0,
+            calls_per_batch: 0,
+            control: None,
+            device_state: None,
+            build_ns: Nanoseconds(0),
+            first_call_ns: Nanoseconds(0),
+        }),
+        (None, None, None) if !measure => None,
+        _ => return Err("it names neither an error nor a speedup with both times"),
+    };
+    let not_measured = timing.is_none().then(|| NotMeasured { reason: "the evaluator's command gives no time".to_owned() });
+    Ok(Verdict::Correct(Box::new(Correct { trials: Trials::default(), error_over_tolerance: 0.0, timing, not_measured, sets: vec![] })))
+}
+
+fn blank(request: &EvaluateRequest, verdict: Verdict) -> Evaluation {
+    Evaluation {
+        problem: ProblemId::of(&request.problem_source),
+        candidate: CandidateId::of(&request.candidate_source),
+        target: request.target,
+        verdict,
+        findings: vec![],
+        sandbox: Sandbox { active: vec![], missing: vec!["the evaluator's command decides on isolation".to_owned()] },
+        wall_ns: Nanoseconds(0),
+    }
+}
+
+/// An answer in our own form, with what it leaves out. It is always about this problem and this candidate.
+fn complete(mut value: Value, request: &EvaluateRequest) -> Result<Evaluation, serde_json::Error> {
+    let blank = serde_json::to_value(blank(request, Verdict::TimedOut { phase: String::new(), limit_ns: Nanoseconds(0) }))?;
+    if let (Some(fields), Value::Object(blank)) = (value.as_object_mut(), blank) {
+        for (name, default) in blank {
+            let ours = ["problem", "candidate", "target"].contains(&name.as_str());
+            if ours || ["sandbox", "wall_ns"].contains(&name.as_str()) && !fields.contains_key(&name) {
+                fields.insert(name, default);
+            }
+        }
+    }
+    serde_json::from_value(value)
+}
+
+async fn ask(command: &str, question: &Value, log: &Path, limit: Duration) -> Result<String, EvaluateError> {
+    let failed = |source| EvaluateError::CommandStart { command: command.to_owned(), source };
+    if let Some(folder) = log.parent() {
+        tokio::fs::create_dir_all(folder).await.map_err(failed)?;
+    }
+    let messages = std::fs::File::create(log).map_err(failed)?;
+    let mut child = Command::new("/bin/sh")
+        .arg("-c")
+        .arg(command)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(messages)
+        .process_group(0)
+        .spawn()
+        .map_err(failed)?;
+    let _group = Group(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
+    let stdin = child.stdin.take();
+    let write = async {
+        if let Some(mut stdin) = stdin {
+            // A command that needs none of it may leave it unread.
+            let _ = stdin.write_all(question.to_string().as_bytes()).await;
+        }
+    };
+    let run = async { tokio::join!(write, child.wait_with_output()).1 };
+    let slow = |_| EvaluateError::CommandSlow { command: command.to_owned(), limit };
+    let output = tokio::time::timeout(limit, run).await.map_err(slow)?.map_err(failed)?;
+    if !output.status.success() {
+        let messages = tokio::fs::read_to_string(log).await.unwrap_or_default();
+        let last = messages.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it printed nothing").to_owned();
+        let status = output.status.to_string();
+        return Err(EvaluateError::CommandFailed { command: command.to_owned(), status, last, log: log.to_path_buf() });
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Ends whatever the command has left behind.
+struct Group(Option<Pid>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            // It may be gone already.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+fn beginning(text: &str) -> String {
+    match text.trim().char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text.trim()[..end]),
+        None => text.trim().to_owned(),
+    }
+}
+
+/// The request that measures a problem by itself.
+pub(crate) fn identity(problem: &str, name: &str, target: Target, tf32: bool) -> EvaluateRequest {
+    EvaluateRequest {
+        problem_source: problem.to_owned(),
+        problem_name: name.to_owned(),
+        candidate_source: format!("{}\n\n\nModelNew = Model\n", problem.trim_end()),
+        target,
+        options: crate::Options { tf32, ..crate::Options::default() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn asked(command: &str) -> Result<Evaluation, EvaluateError> {
+        let folder = tempfile::tempdir().unwrap();
+        let request = identity("class Model: ...", "p.py", Target::CPU, false);
+        evaluate(command, &request, &folder.path().join("logs/command.log")).await
+    }
+
+    #[tokio::test]
+    async fn a_short_answer_becomes_an_evaluation() {
+        let answer = r#"{"speedup": 2.5, "original_time": 1.0, "optimized_time": 0.4, "error": null}"#;
+        let evaluation = asked(&format!("cat > /dev/null; echo '{answer}'")).await.unwrap();
+        assert_eq!((evaluation.verdict.status(), evaluation.fitness()), ("correct", Some(2.5)));
+        let Verdict::Correct(correct) = &evaluation.verdict else { panic!("not correct") };
+        let timing = correct.timing.as_ref().unwrap();
+        assert_eq!((timing.candidate_ns, timing.baselines[0].time_ns), (Nanoseconds(400_000), Some(Nanoseconds(1_000_000))));
+        assert_eq!(evaluation.findings[0].rule, "foreign_evaluator");
+        assert_eq!(evaluation.problem, ProblemId::of("class Model: ..."));
+    }
+
+    #[tokio::test]
+    async fn the_command_gets_problem_and_candidate() {
+        let check =
+            r#"python3 -c 'import json, sys; q = json.load(sys.stdin); print(json.dumps({"error": q["evolved_code"].splitlines()[-1]}))'"#;
+        let Verdict::Faulted(fault) = asked(check).await.unwrap().verdict else { panic!("another verdict") };
+        assert_eq!(fault.summary, "ModelNew = Model");
+    }
+
+    #[tokio::test]
+    async fn an_answer_in_our_form_is_taken_as_it_is() {
+        let answer = r#"{"status": "rejected", "rule": "mine", "explanation": "no", "candidate": "somebody else"}"#;
+        let evaluation = asked(&format!("echo '{answer}'")).await.unwrap();
+        assert_eq!(evaluation.verdict.status(), "rejected");
+        assert!(evaluation.candidate.as_str().len() == 64, "it is named by what was asked");
+    }
+
+    #[tokio::test]
+    async fn a_command_that_does_not_keep_to_the_rules_is_an_error_and_no_verdict() {
+        let reason = |command: &'static str| async move { asked(command).await.unwrap_err().to_string() };
+        assert_eq!(
+            reason("echo no torch >&2; exit 3").await,
+            "the evaluator's command `echo no torch >&2; exit 3` failed (exit status: 3): no torch"
+        );
+        assert!(reason("echo fine").await.starts_with("the answer of the evaluator's command `echo fine` is not understood: expected"));
+        assert!(reason("echo '{\"speedup\": 2}'").await.contains("neither an error nor a speedup with both times"));
+    }
+}

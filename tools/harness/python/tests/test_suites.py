@@ -1,0 +1,51 @@
+"""The generated suites: their size, that they come out the same every time, and that their files are problems."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+from support import ROOT, WorkerCase
+
+
+def generate() -> str:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
+    command = [sys.executable, "-B", str(ROOT / "suite.py"), "aten"]
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+
+
+class Aten(WorkerCase):
+    text: str
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.text = generate()
+        lines = [json.loads(line) for line in cls.text.splitlines()]
+        cls.problems = {line["name"]: line["source"] for line in lines if "name" in line}
+        cls.excluded = {line["excluded"]: line["reason"] for line in lines if "excluded" in line}
+
+    def test_at_least_160_operators_and_a_reason_for_every_other(self) -> None:
+        self.assertGreaterEqual(len(self.problems), 160)
+        self.assertFalse(self.problems.keys() & self.excluded.keys())
+        self.assertTrue(all(self.excluded.values()))
+        for name in ("add", "matmul", "softmax", "nn.functional.conv2d", "nn.functional.scaled_dot_product_attention", "gather", "where", "sort"):
+            self.assertIn(name, self.problems)
+
+    def test_the_files_are_the_same_every_time(self) -> None:
+        self.assertEqual(generate(), self.text)
+
+    def test_the_files_are_problems_with_several_dtypes_and_sizes(self) -> None:
+        trusted = self.start("trusted")
+        for name, dtypes in (("add", ("float32", "int64", "bool", "bfloat16", "float16")), ("gather", ("float32", "int64")), ("bitwise_and", ("int64", "bool"))):
+            loaded, _fds = self.load(trusted, self.problems[name], "cpu")
+            self.assertTrue({f"{dtype} medium" for dtype in dtypes} <= set(loaded["sets"]), loaded["sets"])
+            for index, label in enumerate(loaded["sets"]):
+                facts = trusted.ask("select", set=index)
+                self.assertTrue(facts["inputs"][0].startswith(label.split()[0]), (label, facts["inputs"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
