@@ -4,6 +4,7 @@
 //! [`Profile`] holds, what a [`Passage`] is. The crate does no IO and depends on nothing of ours, so that the agent can know
 //! the words without knowing a tool server, and the other way round.
 
+mod compile;
 mod evaluation;
 mod hash;
 mod knowledge;
@@ -11,6 +12,10 @@ mod profile;
 mod target;
 mod units;
 
+pub use compile::{
+    ArchCompilation, Artifact, Compilation, CompilationStatus, CompileOutcome, Compiled, Diagnostics, KernelCompilation, KernelFigures,
+    Limiter, NotCompiled, Occupancy, Part, Stopped,
+};
 pub use evaluation::{
     Baseline, BaselineKind, BaselineReport, Control, Correct, DeviceState, Evaluation, Fault, Finding, Mismatch, NO_CUSTOM_KERNEL,
     NotMeasured, Sandbox, SetResult, Severity, Timing, Trials, Verdict,
