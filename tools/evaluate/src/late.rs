@@ -1,8 +1,8 @@
 //! Inputs that nobody could have looked at before the clock runs.
 //!
 //! A candidate's process holds the inputs of a batch before it is timed: it could work ahead, or know the answer from inputs like them.
-//! So one call of some batches, known to nobody but the supervisor, gets other inputs, drawn from the problem's own distribution, after the
-//! process was stopped for the last time before its clock starts; and its output is always verified.
+//! So a few calls of some batches, known to nobody but the supervisor, get other inputs, drawn from the problem's own distribution, after the
+//! process was stopped for the last time before its clock starts; and their outputs are always verified.
 
 use kernelwright_protocol::Backend;
 use serde_json::Value;
@@ -17,55 +17,54 @@ use crate::verdict::Stop;
 /// The entry of such inputs, beside those of the trials.
 const LATE: u32 = BASE + 4;
 
-/// What became of the call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Late {
-    /// No call got other inputs.
-    None,
-    /// This one did.
-    Call(usize),
-    /// Nobody knows what inputs this one has.
-    Unknown(usize),
+/// What became of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Late {
+    /// The calls that got other inputs, by number: they must be verified.
+    pub(crate) calls: Vec<usize>,
+    /// The one of which nobody knows what inputs it has.
+    pub(crate) unknown: Option<usize>,
 }
 
-impl Late {
-    /// The call that must be verified.
-    pub(crate) fn call(self) -> Option<usize> {
-        match self {
-            Self::Call(index) => Some(index),
-            Self::None | Self::Unknown(_) => None,
+/// Gives up to `most` of the placed calls other inputs, all of them the same. Leaves all as they are where new ones are not of the same form:
+/// shapes may depend on chance.
+pub(crate) async fn refill(
+    problem: &mut Problem,
+    candidate: &Candidate,
+    placed: &Locations,
+    calls: &mut [Placed],
+    most: usize,
+) -> Result<Late, Stop> {
+    let mut late = Late::default();
+    if most == 0 {
+        return Ok(late);
+    }
+    let Ok(inputs) = problem.draw_only(LATE, draws::fresh()).await? else { return Ok(late) };
+    let mut numbers: Vec<usize> = (0..calls.len()).collect();
+    while late.calls.len() < most && !numbers.is_empty() {
+        let index = numbers.swap_remove(random_below(numbers.len()));
+        let Some((tree, located)) = placed.call(index) else { break };
+        if *tree != inputs.tree || !alike(&located, &inputs) {
+            break;
         }
+        match problem.setting.target.backend {
+            Backend::Cpu => candidate.overwrite(&located, &inputs).await?,
+            Backend::Cuda => {
+                if !problem.fill(LATE, &located).await? {
+                    late.unknown = Some(index);
+                    break;
+                }
+            }
+        }
+        calls[index] = calls[index].instead(LATE);
+        late.calls.push(index);
     }
-
-    /// Whether what this call should have given is known.
-    pub(crate) fn knows(self, index: usize) -> bool {
-        self != Self::Unknown(index)
-    }
+    Ok(late)
 }
 
-/// Gives one of the placed calls other inputs. Leaves all as they are where new ones are not of the same form: shapes may depend on chance.
-pub(crate) async fn refill(problem: &mut Problem, candidate: &Candidate, placed: &Locations, calls: &mut [Placed]) -> Result<Late, Stop> {
-    let index = random_below(calls.len());
-    let Ok(inputs) = problem.draw_only(LATE, draws::fresh()).await? else { return Ok(Late::None) };
-    let Some((tree, located)) = placed.call(index) else { return Ok(Late::None) };
-    if *tree != inputs.tree || !alike(&located, &inputs) {
-        return Ok(Late::None);
-    }
-    match problem.setting.target.backend {
-        Backend::Cpu => candidate.overwrite(&located, &inputs).await?,
-        Backend::Cuda => match problem.fill(LATE, &located).await {
-            Ok(true) => {}
-            Ok(false) => return Ok(Late::Unknown(index)),
-            Err(error) => return Err(Stop::Failed(error)),
-        },
-    }
-    calls[index] = calls[index].instead(LATE);
-    Ok(Late::Call(index))
-}
-
-/// Frees the inputs of the last such call.
-pub(crate) async fn forget(problem: &mut Problem) -> Result<(), EvaluateError> {
-    problem.forget(&[LATE]).await
+/// Frees their inputs.
+pub(crate) async fn forget(problem: &mut Problem, late: &Late) -> Result<(), EvaluateError> {
+    if *late == Late::default() { Ok(()) } else { problem.forget(&[LATE]).await }
 }
 
 fn alike(located: &[Value], inputs: &Inputs) -> bool {

@@ -32,6 +32,9 @@ const VERIFY_BUDGET: Duration = Duration::from_secs(3);
 /// The fewest and the most timed calls that are verified.
 const VERIFIED: std::ops::RangeInclusive<u32> = 2..=32;
 
+/// Where no more calls than this can be verified, the reference is slow, and fewer calls get their inputs late.
+const QUICK: u32 = 16;
+
 /// How much of a batch is verified at once: this many calls, and outputs of this many bytes.
 const VERIFIED_AT_ONCE: usize = 6;
 const VERIFIED_BYTES: u64 = 256 << 20;
@@ -93,7 +96,8 @@ pub(crate) async fn measure(
     let ours = overhead_of_baseline(problem, session.contenders[0].0).await?;
     let theirs = overhead_of_candidate(candidate).await?;
     let candidate_calls = calibrate(candidate, &mut calls, &session, wanted, theirs).await?;
-    let mut checks = Checks::within(problem.facts.reference_ns, session.room.bytes_per_call);
+    let pairs = session.pairs.unwrap_or(FEWEST_PAIRS).max(2);
+    let mut checks = Checks::within(problem.facts.reference_ns, session.room.bytes_per_call, pairs);
     let mut overwritten = false;
     let mut samples = Samples { baselines: vec![vec![]; session.contenders.len()], ..Samples::default() };
     let started = Instant::now();
@@ -175,31 +179,36 @@ struct Checks {
     done: u32,
     most: u32,
     at_once: usize,
-    /// The batches in which one call gets its inputs late: the first and another.
-    late: [usize; 2],
+    /// The batches in which some calls get their inputs late, and how many do: where the reference is quick, the first batch and two others.
+    late: Vec<usize>,
+    late_calls: usize,
     error_over_tolerance: f64,
 }
 
 impl Checks {
     /// As many as the budget allows, where one takes about four runs of the reference, the comparison included.
-    fn within(reference_ns: u64, bytes_per_call: u64) -> Self {
+    fn within(reference_ns: u64, bytes_per_call: u64, pairs: usize) -> Self {
         let each = Duration::from_nanos(reference_ns.saturating_mul(4)).as_secs_f64().max(1e-6);
         let most = ((VERIFY_BUDGET.as_secs_f64() / each) as u32).clamp(*VERIFIED.start(), *VERIFIED.end());
         let fitting = usize::try_from(VERIFIED_BYTES / bytes_per_call.max(1)).unwrap_or(usize::MAX);
-        let late = [0, 1 + random_below(FEWEST_PAIRS - 1)];
-        Self { done: 0, most, at_once: fitting.clamp(2, VERIFIED_AT_ONCE), late, error_over_tolerance: 0.0 }
+        let at_once = fitting.clamp(2, VERIFIED_AT_ONCE);
+        let (late, late_calls) =
+            if most < QUICK { (vec![0], 1) } else { (vec![0, 1 + random_below(pairs - 1), 1 + random_below(pairs - 1)], at_once) };
+        Self { done: 0, most, at_once, late, late_calls, error_over_tolerance: 0.0 }
     }
 
-    /// The calls of this batch to verify, chosen after it has run, by number: the one with late inputs, the last one, and others, as far as
+    /// The calls of this batch to verify, chosen after it has run, by number: those with late inputs, the last one, and others, as far as
     /// their outputs were not overwritten. The first batch always, later ones by chance.
-    fn choose(&self, lasting: &[bool], late: Late, pair: usize) -> Vec<usize> {
-        let mut others: Vec<usize> = (0..lasting.len()).filter(|&call| lasting[call] && late.knows(call)).collect();
+    fn choose(&self, lasting: &[bool], late: &Late, pair: usize) -> Vec<usize> {
+        let mut others: Vec<usize> = (0..lasting.len()).filter(|&call| lasting[call] && late.unknown != Some(call)).collect();
         let wanted = self.done < self.most && (pair == 0 || random_below(2) == 0);
-        let Some(last) = others.pop().filter(|_| wanted || late.call().is_some()) else { return vec![] };
+        let Some(last) = others.pop().filter(|_| wanted || !late.calls.is_empty()) else { return vec![] };
         let mut chosen = vec![last];
-        chosen.extend(late.call().filter(|&call| call != last && lasting[call]));
+        chosen.extend(late.calls.iter().filter(|&&call| call != last && lasting[call]));
         others.retain(|call| !chosen.contains(call));
-        while chosen.len() < self.at_once && !others.is_empty() {
+        // At least one that had its inputs early as well.
+        let enough = self.at_once.max(chosen.len() + usize::from(self.late_calls > 1));
+        while chosen.len() < enough && !others.is_empty() {
             chosen.push(others.swap_remove(random_below(others.len())));
         }
         chosen
@@ -227,7 +236,8 @@ async fn time_candidate(
     trials: &Trials,
 ) -> Result<Timed, Stop> {
     let inputs = candidate.place(&calls).await?;
-    let late = if checks.late.contains(&pair) { late::refill(problem, candidate, &inputs, &mut calls).await? } else { Late::None };
+    let most = if checks.late.contains(&pair) { checks.late_calls } else { 0 };
+    let late = late::refill(problem, candidate, &inputs, &mut calls, most).await?;
     let Batch { wall, inner } = candidate.time(&calls).await?;
     // It is stopped now. What it still does while it is asked where its outputs lie is charged to the batch, and nobody asks it again.
     let (outputs, asked) = candidate.held().await?;
@@ -236,7 +246,7 @@ async fn time_candidate(
     }
     let charged = wall + asked.saturating_sub(overhead + HELD_SLACK + HELD_PER_CALL * calls.len() as u32);
     let lasting = outputs.lasting();
-    let chosen = checks.choose(&lasting, late, pair);
+    let chosen = checks.choose(&lasting, &late, pair);
     if !chosen.is_empty() {
         let outcomes = candidate.read_calls(&calls, &chosen, &outputs, &inputs).await?;
         for (call, comparison) in chosen.iter().zip(problem.verify(&outcomes).await?) {
@@ -247,9 +257,7 @@ async fn time_candidate(
             checks.done += 1;
         }
     }
-    if late != Late::None {
-        late::forget(problem).await?;
-    }
+    late::forget(problem, &late).await?;
     Ok(Timed {
         per_call: charged.saturating_sub(overhead).as_secs_f64().max(1e-9) / calls.len() as f64,
         clock: disagreement(wall.saturating_sub(overhead), inner),
@@ -375,26 +383,26 @@ mod tests {
 
     #[test]
     fn slow_references_are_verified_less_often() {
-        let most = |milliseconds: u64| Checks::within(milliseconds * 1_000_000, 1).most;
+        let most = |milliseconds: u64| Checks::within(milliseconds * 1_000_000, 1, 6).most;
         assert_eq!((most(0), most(50), most(60_000)), (32, 15, 2));
-        assert_eq!([1, 100 << 20, 1 << 30].map(|bytes| Checks::within(0, bytes).at_once), [6, 2, 2]);
+        assert_eq!([1, 100 << 20, 1 << 30].map(|bytes| Checks::within(0, bytes, 6).at_once), [6, 2, 2]);
     }
 
     #[test]
     fn the_last_call_of_the_first_batch_is_always_verified() {
-        let checks = Checks::within(0, 100 << 20);
-        let chosen = checks.choose(&[true; 5], Late::None, 0);
+        let checks = Checks::within(0, 100 << 20, 6);
+        let chosen = checks.choose(&[true; 5], &Late::default(), 0);
         assert_eq!((chosen.len(), chosen[0]), (2, 4));
         assert_ne!(chosen[1], 4);
-        assert_eq!(checks.choose(&[true], Late::None, 0), [0]);
-        assert_eq!(checks.choose(&[false, false, true], Late::None, 0), [2], "what was overwritten cannot be verified");
+        assert_eq!(checks.choose(&[true], &Late::default(), 0), [0]);
+        assert_eq!(checks.choose(&[false, false, true], &Late::default(), 0), [2], "what was overwritten cannot be verified");
     }
 
     #[test]
     fn a_call_with_late_inputs_is_always_verified() {
-        let checks = Checks { done: 99, ..Checks::within(0, 100 << 20) };
-        assert_eq!(checks.choose(&[true; 5], Late::Call(1), 3)[..2], [4, 1]);
-        assert!(checks.choose(&[true; 5], Late::None, 3).is_empty());
-        assert_eq!(Checks::within(0, 100 << 20).choose(&[true; 2], Late::Unknown(1), 0), [0]);
+        let checks = Checks { done: 99, ..Checks::within(0, 100 << 20, 6) };
+        assert_eq!(checks.choose(&[true; 5], &Late { calls: vec![1], unknown: None }, 3)[..2], [4, 1]);
+        assert!(checks.choose(&[true; 5], &Late::default(), 3).is_empty());
+        assert_eq!(Checks::within(0, 100 << 20, 6).choose(&[true; 2], &Late { calls: vec![], unknown: Some(1) }, 0), [0]);
     }
 }

@@ -2,9 +2,9 @@
 # target: both
 # kind: honest
 # mechanism: the contract is to change an input
+# timed: yes
 # expect: correct
 import torch
-
 
 class ModelNew(torch.nn.Module):
     def forward(self, state, update):

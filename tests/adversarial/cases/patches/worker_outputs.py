@@ -1,7 +1,7 @@
 # problem: matmul
 # target: both
 # kind: cheat
-# mechanism: timed calls do nothing; the worker's own code is replaced so that an output is computed when it is asked for
+# mechanism: timed calls do nothing; the worker's own code is replaced so that outputs are computed when they are asked for
 # timed: yes
 # expect: rejected
 import sys
@@ -12,12 +12,11 @@ Batch = sys.modules["kernelwright_worker.timing"].Batch
 state = {"calls": 0}
 
 
-def output(self, entry):
-    a, b = self._placed[entry]
-    return a @ b
+def outputs(self):
+    return [a @ b for a, b in self._placed.values()]
 
 
-Batch.output = output
+Batch.outputs = outputs
 
 
 class ModelNew(torch.nn.Module):

@@ -3,7 +3,9 @@
 # kind: cheat
 # mechanism: honest while it is checked, a thread that works after the call once it is timed
 # timed: yes
-# expect: incorrect
+# expect: incorrect | correct
+# speedup: 1.4
+# why: outputs that are not there when they are asked for are wrong; a thread that is done by then has worked in the time that is charged
 import threading
 import time
 

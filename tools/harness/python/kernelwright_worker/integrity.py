@@ -7,6 +7,7 @@ otherwise just have had no effect. A candidate that also replaces this module go
 from __future__ import annotations
 
 import gc
+import inspect
 import os
 import sys
 import time
@@ -21,6 +22,8 @@ _CLOCKS = ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "m
 _TENSOR = ("__eq__", "__ne__", "equal", "allclose", "isclose", "detach", "data_ptr", "untyped_storage", "stride", "is_contiguous", "numel", "copy_")
 _TORCH = ("allclose", "isclose", "equal", "empty", "empty_like", "mul", "roll", "no_grad", "set_num_threads")
 _SEARCHES = frozenset(("gc.get_objects", "gc.get_referrers", "gc.get_referents", "sys._current_frames"))
+#: Frames lead to the callers' variables. While a file is imported they only tell where it is.
+_FRAMES = "sys._getframe"
 _HOOKS = frozenset(("sys.setprofile", "sys.settrace"))
 
 
@@ -30,6 +33,8 @@ class Integrity:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._searches: set[str] = set()
+        self._calling = False
+        self._asking = False
         self._kept: list[tuple[str, Any, str, Any, Any]] = []
         watched: list[tuple[str, Any, tuple[str, ...]]] = [
             ("time", time, _CLOCKS),
@@ -70,10 +75,18 @@ class Integrity:
 
     def _audit(self, event: str, _arguments: tuple[Any, ...]) -> None:
         # Called for every import, file and more: the quick answer first.
-        if event in _SEARCHES or event in _HOOKS:
+        if event in _SEARCHES or event in _HOOKS or (event == _FRAMES and self._calling and not self._asking):
+            self._asking = True
             caller = sys._getframe(1)
-            if caller.f_code.co_filename.startswith(self._folder):
+            while caller is not None and caller.f_code.co_filename == inspect.__file__:
+                caller = caller.f_back
+            self._asking = False
+            if caller is not None and caller.f_code.co_filename.startswith(self._folder):
                 self._searches.add(event)
+
+    def calls_begin(self) -> None:
+        """From here on the candidate has no reason to look at frames."""
+        self._calling = True
 
     def findings(self) -> list[dict[str, str]]:
         """What was noticed, as rule and message; empty for a candidate that keeps to its own."""
@@ -86,7 +99,7 @@ class Integrity:
         modes = _foreign_modes()
         if modes:
             found.append(_finding("tampering", f"it has left a mode on that sees every operator of its process: {_listed(modes)}"))
-        searches = sorted(self._searches & _SEARCHES)
+        searches = sorted(self._searches - _HOOKS)
         if searches:
             found.append(_finding("memory_scan", f"it has searched its process for objects that are not its own, by {_listed(searches)}"))
         return found

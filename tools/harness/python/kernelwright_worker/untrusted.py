@@ -73,7 +73,10 @@ class Untrusted:
         candidate, _device, _batch = self._built("construct")
         tensors = self._received(body, fds)
         state = [(name, tensors[place["tensor"]]) for name, place in body["state"]]
-        return candidate.construct(_decoded(body["init"], [_fresh_copy(tensor, tensor.device) for tensor in tensors]), state)
+        constructed = candidate.construct(_decoded(body["init"], [_fresh_copy(tensor, tensor.device) for tensor in tensors]), state)
+        if self._integrity is not None:
+            self._integrity.calls_begin()
+        return constructed
 
     def inputs(self, body: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         _candidate, device, _batch = self._built("inputs")

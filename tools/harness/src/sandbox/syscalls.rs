@@ -59,6 +59,9 @@ const REFUSED: &[i64] = &[
     libc::SYS_clock_settime,
     libc::SYS_adjtimex,
     libc::SYS_clock_adjtime,
+    // A timer or a message queue could send SIGCONT, and wake what was stopped.
+    libc::SYS_timer_create,
+    libc::SYS_mq_notify,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_iopl,
     #[cfg(target_arch = "x86_64")]
@@ -68,6 +71,21 @@ const REFUSED: &[i64] = &[
 /// Calls that succeed without effect: a process that could leave its group would no longer be stopped and killed with it, and
 /// programs take a failure of these badly.
 const PRETENDED: &[i64] = &[libc::SYS_setsid, libc::SYS_setpgid];
+
+/// Calls that choose processors and priorities, and the argument that names whose: without effect but on the caller itself, or a candidate
+/// could slow the baseline. Threads that are pinned by their number stay where they are.
+const OF_OTHERS: &[(i64, u8)] = &[
+    (libc::SYS_sched_setaffinity, 0),
+    (libc::SYS_sched_setscheduler, 0),
+    (libc::SYS_sched_setparam, 0),
+    (libc::SYS_sched_setattr, 0),
+    (libc::SYS_setpriority, 1),
+    (libc::SYS_ioprio_set, 1),
+];
+
+/// Commands of `fcntl` that this version of libc does not name.
+const F_SETSIG: i32 = 10;
+const F_SETOWN_EX: i32 = 15;
 
 /// The namespace flags of `clone`.
 const NAMESPACES: [i32; 7] = [
@@ -105,7 +123,13 @@ pub(super) fn programs(backend: Backend) -> Result<Vec<BpfProgram>, seccompiler:
     // Limits of other processes; and memory that the supervisor could not read.
     refused.insert(libc::SYS_prlimit64, vec![when(0, SeccompCmpOp::Ne, 0)?]);
     refused.insert(libc::SYS_prctl, vec![when(0, SeccompCmpOp::Eq, libc::PR_SET_DUMPABLE as u64)?]);
-    let pretended = PRETENDED.iter().map(|&call| (call, vec![])).collect();
+    // So could a descriptor that becomes ready.
+    let signals = [libc::F_SETOWN, F_SETSIG, F_SETOWN_EX].map(|command| when(1, SeccompCmpOp::Eq, command as u64));
+    refused.insert(libc::SYS_fcntl, signals.into_iter().collect::<Result<_, _>>()?);
+    let mut pretended: BTreeMap<i64, Vec<SeccompRule>> = PRETENDED.iter().map(|&call| (call, vec![])).collect();
+    for (call, process) in OF_OTHERS {
+        pretended.insert(*call, vec![when(*process, SeccompCmpOp::Ne, 0)?]);
+    }
     // The arguments of `clone3` lie in memory, out of a filter's sight; without it, libraries fall back to `clone`.
     let absent = BTreeMap::from([(libc::SYS_clone3, vec![])]);
     let mut programs = Vec::new();
