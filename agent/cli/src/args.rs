@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use kernelwright_evaluate::{CompileTarget, UnknownArch};
 
 use crate::exit::Exit;
 use crate::settings::{Flags, expand_model};
@@ -51,6 +52,9 @@ pub enum Verb {
     /// Check and time one candidate file against a problem file
     #[command(after_long_help = EVALUATE_EXAMPLES)]
     Evaluate(Evaluate),
+    /// Compile a candidate for any GPU, without having it: registers, spills, shared memory, occupancy
+    #[command(after_long_help = COMPILE_EXAMPLES)]
+    Compile(Compile),
     /// Evaluate many problems: every ATen operator, KernelBench, or files
     Suite(Suite),
     /// Look things up in the knowledge packs
@@ -239,6 +243,26 @@ pub struct Evaluate {
     #[arg(long, value_name = "PATH")]
     pub python: Option<String>,
     /// Print the evaluation as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Compile {
+    /// The problem file, with `get_inputs()`: its shapes decide what is launched
+    pub problem: PathBuf,
+    /// The candidate file, with `ModelNew`
+    pub candidate: PathBuf,
+    /// Architectures or parts with commas, e.g. sm_90,gfx942,b200; cpu for the host's C++
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', required = true, value_parser = compile_target)]
+    pub arch: Vec<CompileTarget>,
+    /// Threads that compilers may use
+    #[arg(long, value_name = "N")]
+    pub threads: Option<u32>,
+    /// The Python with torch
+    #[arg(long, value_name = "PATH")]
+    pub python: Option<String>,
+    /// Print the report as one JSON object
     #[arg(long)]
     pub json: bool,
 }
@@ -521,6 +545,20 @@ impl Chosen {
     }
 }
 
+/// A name of an architecture or part; what there is, where it is none.
+fn compile_target(text: &str) -> Result<CompileTarget, String> {
+    text.parse().map_err(|error: UnknownArch| format!("{error}; {}", error.hint()))
+}
+
+impl Compile {
+    pub fn flags(&self) -> Flags {
+        let mut flags = Flags::new();
+        put(&mut flags, "evaluate.threads", "--threads", self.threads.as_ref());
+        put(&mut flags, "evaluate.python", "--python", self.python.as_ref());
+        flags
+    }
+}
+
 impl SuiteRun {
     pub fn flags(&self) -> Flags {
         let mut flags = self.chosen.flags();
@@ -595,6 +633,13 @@ Examples:
 
 The first Ctrl-C finishes the problems at hand, the second ends at once; the same command goes on where it stopped. Exits with 0 when every
 problem is correct and with 11 when one is not.";
+
+const COMPILE_EXAMPLES: &str = "\
+Examples:
+  kernelwright compile softmax.py best.py --arch sm_90,gfx942
+  kernelwright compile softmax.py best.py --arch h200,b200,mi300x --json | jq .status
+
+Nothing runs, so this says nothing about correctness or time. Exits with 0 when everything compiles and fits, and with 12 otherwise.";
 
 const KNOWLEDGE_EXAMPLES: &str = "\
 Examples:

@@ -11,6 +11,7 @@ pub enum Exit {
     Usage = 2,
     NoImprovement = 10,
     NotCorrect = 11,
+    NotCompiled = 12,
     ProblemInvalid = 20,
     ToolServer = 21,
     Model = 22,
@@ -22,12 +23,13 @@ pub enum Exit {
 }
 
 impl Exit {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Success,
         Self::Unexpected,
         Self::Usage,
         Self::NoImprovement,
         Self::NotCorrect,
+        Self::NotCompiled,
         Self::ProblemInvalid,
         Self::ToolServer,
         Self::Model,
@@ -51,6 +53,7 @@ impl Exit {
             Self::Usage => "wrong arguments or settings",
             Self::NoImprovement => "finished with a correct kernel that is not faster for sure",
             Self::NotCorrect => "evaluate: the candidate is not correct",
+            Self::NotCompiled => "compile: a kernel does not compile, would not launch, or cannot be compiled here",
             Self::ProblemInvalid => "the problem or candidate file cannot be used",
             Self::ToolServer => "a tool server, Python, torch or a compiler is unavailable",
             Self::Model => "the model or its key cannot be used",

@@ -4,6 +4,7 @@
 mod agent;
 mod bad_input;
 mod evaluate;
+mod compile;
 mod nursery;
 mod profile;
 mod support;

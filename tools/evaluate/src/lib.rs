@@ -12,6 +12,7 @@ mod baselines;
 mod batch;
 mod candidate;
 mod command;
+mod compile;
 mod correctness;
 mod draws;
 mod error;
@@ -33,6 +34,7 @@ mod verdict;
 mod wire;
 mod workshop;
 
+pub use compile::{CompileError, CompileRequest, CompileTarget, Gpu, KernelCompiler, UnknownArch};
 pub use error::EvaluateError;
 pub use evaluator::Evaluator;
 pub use request::{BaselineChoice, EvaluateRequest, Limits, Options, Settings};

@@ -1,4 +1,4 @@
-//! The MCP surface: two tools over one [`Evaluator`].
+//! The MCP surface: two tools over one [`Evaluator`]; `compile_kernel` is beside it, in `compile/surface.rs`.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -7,13 +7,16 @@ use kernelwright_protocol::{BaselineKind, BaselineReport, Evaluation, Target};
 use kernelwright_server::{JobAnswer, JobRequest, Jobs, ServeError, ToolFailure, Transport, Work, job_output, prepare};
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
-use rmcp::model::{CancelTaskParams, GetTaskParams, GetTaskResult, Implementation, ServerCapabilities, ServerConfig, UpdateTaskParams};
+use rmcp::model::{
+    CancelTaskParams, GetTaskParams, GetTaskResult, Implementation, ListResourceTemplatesResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, UpdateTaskParams,
+};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, tool, tool_handler, tool_router};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{BaselineChoice, EvaluateError, EvaluateRequest, Evaluator, Options, Settings};
+use crate::{BaselineChoice, EvaluateError, EvaluateRequest, Evaluator, KernelCompiler, Options, Settings};
 
 /// The most trials a call may ask for.
 const TRIALS: u32 = 20;
@@ -24,27 +27,33 @@ const UNNAMED: &str = "problem.py";
 /// What a host's model is told about the server as a whole.
 const INSTRUCTIONS: &str = "Decides whether a GPU or CPU kernel is right and how fast it is. A problem is a Python file with `Model`, `get_inputs()` and \
     `get_init_inputs()`; a candidate is a Python file with `ModelNew`, which may hold Triton, inline CUDA or C++. Call measure_baseline once, then \
-    evaluate_kernel for each candidate: only status `correct` carries a time. On target cpu, Triton kernels are checked by the interpreter and not \
+    evaluate_kernel for each candidate: only status `correct` carries a time. compile_kernel compiles for any GPU without having it. On target cpu, Triton kernels are checked by the interpreter and not \
     timed. Calls take seconds to minutes and report progress; one that takes longer than `wait_s` answers with status `running` and a job_id: wait on \
     with get_job, or stop it with cancel_job. Repeating a call joins its job, or returns the result that is kept for an hour.";
 
-/// Serves `evaluate_kernel` and `measure_baseline` until the client leaves or a signal arrives.
+/// Serves `evaluate_kernel`, `measure_baseline` and `compile_kernel` until the client leaves or a signal arrives.
 pub async fn serve(settings: Settings, transport: Transport) -> Result<(), ServeError> {
     let jobs = Jobs::default();
-    let server = Server { evaluator: Evaluator::new(settings), jobs: jobs.clone(), tools: tools(&jobs) };
+    let server = Server {
+        compiler: KernelCompiler::new(settings.clone()),
+        evaluator: Evaluator::new(settings),
+        jobs: jobs.clone(),
+        tools: tools(&jobs),
+    };
     let served = kernelwright_server::serve(server, transport).await;
     jobs.close().await;
     served
 }
 
 fn tools(jobs: &Jobs) -> ToolRouter<Server> {
-    prepare(jobs.add_tools(Server::tool_router()))
+    prepare(jobs.add_tools(Server::tool_router() + Server::compile_router()))
 }
 
 #[derive(Clone)]
-struct Server {
+pub(crate) struct Server {
     evaluator: Evaluator,
-    jobs: Jobs,
+    pub(crate) compiler: KernelCompiler,
+    pub(crate) jobs: Jobs,
     tools: ToolRouter<Self>,
 }
 
@@ -168,9 +177,25 @@ impl Server {
 #[tool_handler(router = self.tools)]
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_tasks().build())
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().enable_tasks().build())
             .with_server_info(Implementation::new("kernelwright-evaluate", env!("CARGO_PKG_VERSION")))
             .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(Self::resource_templates())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.resource(request).await
     }
 
     async fn get_task(&self, request: GetTaskParams, _: RequestContext<RoleServer>) -> Result<GetTaskResult, ErrorData> {
@@ -229,7 +254,7 @@ fn choose(kinds: Option<&[BaselineKind]>) -> Result<BaselineChoice, ToolFailure>
 }
 
 /// The text of an argument that is given as source or as a file, and what to call it.
-async fn text(source: Option<String>, file: Option<PathBuf>, what: &str) -> Result<(String, String), ToolFailure> {
+pub(crate) async fn text(source: Option<String>, file: Option<PathBuf>, what: &str) -> Result<(String, String), ToolFailure> {
     match (source, file) {
         (Some(source), None) => Ok((source, UNNAMED.to_owned())),
         (None, Some(path)) => match tokio::fs::read_to_string(&path).await {
@@ -275,7 +300,7 @@ mod tests {
         let tools = tools(&Jobs::default()).list_all();
         assert_eq!(
             tools.iter().map(|tool| tool.name.as_ref()).collect::<Vec<_>>(),
-            ["cancel_job", "evaluate_kernel", "get_job", "measure_baseline"]
+            ["cancel_job", "compile_kernel", "evaluate_kernel", "get_job", "measure_baseline"]
         );
         let objections = kernelwright_server::lint("kernelwright-evaluate", &tools);
         assert!(objections.is_empty(), "{objections:#?}");

@@ -1,8 +1,12 @@
 //! Folders that live as long as one worker: the only place an untrusted one can write.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+
+use kernelwright_protocol::Bytes;
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 
 use crate::{HarnessError, surroundings};
 
@@ -49,6 +53,21 @@ impl Scratch {
     }
 }
 
+/// Reads a file that confined code has left below its scratch folder: a plain file, without following any link, at most `limit` bytes.
+pub fn read_beneath(folder: &Path, name: &str, limit: Bytes) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let folder = File::open(folder)?;
+    let file = File::from(openat2(&folder, name, flags, Mode::empty(), beneath)?);
+    let meta = file.metadata()?;
+    if !meta.is_file() || meta.len() > limit.0 {
+        return Err(io::Error::other("not a plain file of the expected size"));
+    }
+    let mut content = Vec::new();
+    file.take(limit.0).read_to_end(&mut content)?;
+    Ok(content)
+}
+
 impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
@@ -79,5 +98,19 @@ mod tests {
         let path = scratch.path().to_path_buf();
         drop(scratch);
         assert!(!path.exists());
+    }
+    #[test]
+    fn a_link_out_of_the_folder_is_not_followed() {
+        let cache = tempfile::tempdir().unwrap();
+        fs::write(cache.path().join("secret"), "x").unwrap();
+        let scratch = Scratch::new(cache.path()).unwrap();
+        fs::create_dir(scratch.path().join("artifacts")).unwrap();
+        fs::write(scratch.path().join("artifacts/a.ptx"), "ptx").unwrap();
+        std::os::unix::fs::symlink(cache.path().join("secret"), scratch.path().join("artifacts/b.ptx")).unwrap();
+        std::os::unix::fs::symlink(cache.path(), scratch.path().join("linked")).unwrap();
+        assert_eq!(read_beneath(scratch.path(), "artifacts/a.ptx", Bytes(3)).unwrap(), b"ptx");
+        for (name, limit) in [("artifacts/b.ptx", 9), ("linked/secret", 9), ("../../secret", 9), ("artifacts/a.ptx", 2), ("artifacts", 9)] {
+            assert!(read_beneath(scratch.path(), name, Bytes(limit)).is_err(), "{name}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! One file per verb, and what several of them need.
 
+mod compile;
 mod completions;
 mod config;
 mod doctor;
@@ -53,6 +54,7 @@ pub fn run(cli: Cli, environment: &Environment, printer: Printer) -> Result<Exit
         Verb::Runs(args) => runs::run(&context, args),
         Verb::Report(args) => report::run(&context, &args),
         Verb::Evaluate(args) => evaluate::run(&context, &args),
+        Verb::Compile(args) => compile::run(&context, &args),
         Verb::Suite(args) => suite::run(&context, &args),
         Verb::Knowledge(args) => knowledge::run(&context, args),
         Verb::Serve(args) => serve::run(&context, &args),
@@ -72,6 +74,7 @@ impl Verb {
                 RunsVerb::List { place } | RunsVerb::Show { place, .. } => place.json,
             },
             Self::Evaluate(args) => args.json,
+            Self::Compile(args) => args.json,
             Self::Suite(args) => match &args.verb {
                 SuiteVerb::Run(run) => run.json,
                 SuiteVerb::List { json, .. } => *json,

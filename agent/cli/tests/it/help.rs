@@ -27,6 +27,11 @@ fn evaluate() {
 }
 
 #[test]
+fn compile() {
+    insta::assert_snapshot!(help(&["compile", "--help"]));
+}
+
+#[test]
 fn serve() {
     insta::assert_snapshot!(help(&["serve", "--help"]));
 }
@@ -34,7 +39,7 @@ fn serve() {
 #[test]
 fn every_verb_explains_itself_and_the_hidden_one_is_hidden() {
     let top = help(&["--help"]);
-    for verb in ["optimize", "resume", "runs", "report", "evaluate", "knowledge", "serve", "doctor", "config", "completions"] {
+    for verb in ["optimize", "resume", "runs", "report", "evaluate", "compile", "knowledge", "serve", "doctor", "config", "completions"] {
         assert!(top.contains(&format!("  {verb} ")), "{verb}");
         assert!(help(&[verb, "--help"]).contains("Usage:"), "{verb}");
     }

@@ -38,7 +38,7 @@ def follow(part: Part, problem_source: str, path: Path, artifacts: Artifacts, at
 
     extensions = Extensions(part, artifacts, report, at_once, limit_s)
     extensions.install(path.read_text())
-    launches = Launches(part, artifacts, report, own, at_once, limit_s)
+    launches = Launches(part, artifacts, report, at_once, limit_s)
     if not part.is_gpu:
         # Nothing is launched on the host: what counts is whether its C++ builds, which importing does.
         _guarded(report, own, "import", lambda: _import(path))

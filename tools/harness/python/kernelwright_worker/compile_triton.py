@@ -56,8 +56,6 @@ class Launches:
     part: Part
     artifacts: Artifacts
     report: Report
-    #: How a traceback's own frames are told.
-    own: Callable[[str], bool]
     at_once: int
     limit_s: float
     #: Registers and spills by kernel, for candidates that read them off a compiled kernel.
@@ -199,13 +197,12 @@ class Launches:
         }
 
     def _refused(self, function: Any, kwargs: dict[str, Any], error: Exception) -> None:
-        worded = failures.describe(error, "compile", "launch", self.own)
         configuration = _shown({name: value for name, value in kwargs.items() if isinstance(value, (int, float, str))})
         kernel = function.fn.__name__
         key = f"refused {kernel} {configuration}"
         self._once({
             "key": key, "kernel": kernel, "configuration": configuration, "signature": "", "grid": self._grid, "status": "failed",
-            "summary": worded.message, "diagnostics": worded.traceback,
+            **self._worded(error),
         })  # fmt: skip
 
     def _take(self, ended: Ended, kernel: str, configuration: str, grid: list[int] | None = None) -> None:
