@@ -71,7 +71,7 @@ pub(crate) async fn check(
             passed.first_call = first.wall;
             passed.bytes_per_call = wire::total_bytes(&inputs.tensors) + wire::total_bytes(&first.outcome.tensors);
             passed.written_per_call = first.written;
-            again(problem, candidate, &inputs, &label, reload, &mut passed).await?;
+            again(problem, candidate, inputs, &label, reload, &mut passed).await?;
         } else {
             problem.forget(&[entry]).await?;
         }
@@ -84,7 +84,7 @@ pub(crate) async fn check(
 async fn again(
     problem: &mut Problem,
     candidate: &mut Candidate,
-    inputs: &Inputs,
+    mut inputs: Inputs,
     label: &str,
     reload: &Reload<'_>,
     passed: &mut Passed,
@@ -93,12 +93,13 @@ async fn again(
         let label = format!("{label}, a few elements changed in place");
         trial(problem, candidate, Entries { ours: TOUCHED, theirs: BASE }, &touched, &label, passed).await?;
         problem.forget(&[TOUCHED]).await?;
+        inputs = problem.share(BASE).await?;
     }
     let label = format!("{label}, the same inputs again");
-    trial(problem, candidate, Entries::same(BASE), inputs, &label, passed)
+    trial(problem, candidate, Entries::same(BASE), &inputs, &label, passed)
         .await
         .map_err(|stop| stop.explained("the first run on the same inputs was right: a race, or a memory of the calls before"))?;
-    candidate.give(BASE, inputs).await?;
+    candidate.give(BASE, &inputs).await?;
     Ok(())
 }
 

@@ -52,6 +52,25 @@ pub(crate) struct Inputs {
     pub(crate) label: String,
 }
 
+/// What `draw` and `share` say.
+#[derive(Deserialize)]
+struct Drawn {
+    #[serde(default)]
+    inputs: Value,
+    #[serde(default)]
+    tensors: Vec<Value>,
+    #[serde(default)]
+    label: String,
+    #[serde(default)]
+    skipped: Option<String>,
+}
+
+impl Drawn {
+    fn inputs(self, fds: Vec<OwnedFd>) -> Inputs {
+        Inputs { tree: self.inputs, tensors: self.tensors, arena: fds.into_iter().next(), label: self.label }
+    }
+}
+
 /// What `compare` says.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Comparison {
@@ -193,27 +212,22 @@ impl Problem {
 
     /// Makes the inputs of one call; the reason, where there are none of this kind.
     pub(crate) async fn draw_only(&mut self, entry: u32, draw: Draw) -> Result<Result<Inputs, String>, EvaluateError> {
-        #[derive(Deserialize)]
-        struct Drawn {
-            #[serde(default)]
-            inputs: Value,
-            #[serde(default)]
-            tensors: Vec<Value>,
-            #[serde(default)]
-            label: String,
-            #[serde(default)]
-            skipped: Option<String>,
-        }
         let mut fields = json!({"entry": entry, "seed": draw.seed, "kind": draw.kind.as_str()});
         if draw.kind == DrawKind::Touched {
             fields["base"] = BASE.into();
         }
         let (drawn, fds): (Drawn, _) = self.ask("draw", fields, &[]).await?;
-        let label = if drawn.label.is_empty() { draw.kind.as_str().to_owned() } else { drawn.label };
         if let Some(reason) = drawn.skipped {
+            let label = if drawn.label.is_empty() { draw.kind.as_str() } else { drawn.label.as_str() };
             return Ok(Err(format!("{label}: {reason}")));
         }
-        Ok(Ok(Inputs { tree: drawn.inputs, tensors: drawn.tensors, arena: fds.into_iter().next(), label }))
+        Ok(Ok(drawn.inputs(fds)))
+    }
+
+    /// The inputs of an entry once more: on a GPU, what was made later lies where they were passed on before.
+    pub(crate) async fn share(&mut self, entry: u32) -> Result<Inputs, EvaluateError> {
+        let (drawn, fds): (Drawn, _) = self.ask("share", json!({"entry": entry}), &[]).await?;
+        Ok(drawn.inputs(fds))
     }
 
     /// Computes the expected outputs of an entry; the reason, where the reference cannot.

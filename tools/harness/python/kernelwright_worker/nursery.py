@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import signal
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ from .ready import describe_python
 #: What workers import in any case, and what most candidates do.
 _MODULES = ("kernelwright_worker.trusted", "kernelwright_worker.untrusted", "torch.utils.cpp_extension")
 _NAME = "kw-"
+#: How long a forked process may take to show that it works, in seconds.
+_TRIAL_S = 20
+_TRITON_MODULES = ("triton.compiler.code_generator", "triton.backends.nvidia.compiler")
 _DEVICES = ("/dev/nvidia", "/dev/dri", "/dev/kfd")
 
 
@@ -38,6 +42,7 @@ class _Nursery:
         self._ready = describe_python(import_triton=True)
         for name in _MODULES:
             importlib.import_module(name)
+        _ready_triton()
         confine.name_process(_NAME + "nursery")
         confine.forbid_inspection()
         # A fork ends the threads that numpy's linear algebra has started, and tells what a user namespace takes.
@@ -156,13 +161,47 @@ def _refuse_namespaces(_identity: list[int] | None) -> None:
 
 
 def _check_forkable() -> None:
-    """A fork copies one thread, and no state of a device."""
-    threads = len(os.listdir("/proc/self/task"))
-    if threads > 1:
-        raise WorkerError("not_forkable", "start", f"importing torch and triton leaves {threads} threads running")
+    """A fork copies one thread, and no state of a device. Threads that libraries have started stay behind: a trial shows whether they are missed."""
+    threads = [_thread_name(thread) for thread in os.listdir("/proc/self/task")]
+    if len(threads) > 1 and not _survives_fork():
+        raise WorkerError("not_forkable", "start", f"a fork misses one of the threads that importing torch and triton starts: {', '.join(threads)}")
     opened = {target for target in map(_target, os.listdir("/proc/self/fd")) if target.startswith(_DEVICES)}
     if opened:
         raise WorkerError("not_forkable", "start", f"importing torch and triton opens {', '.join(sorted(opened))}")
+
+
+def _ready_triton() -> None:
+    """What the first kernel of a process costs beside its compilation: imports, and a digest of Triton's own files for its cache."""
+    try:
+        for name in _TRITON_MODULES:
+            importlib.import_module(name)
+        importlib.import_module("triton.runtime.cache").triton_key()
+    except (ImportError, AttributeError):
+        pass  # no Triton, or one that arranges this differently: its first kernel pays
+
+
+def _survives_fork() -> bool:
+    """Whether a forked process computes, in parallel and not, and frees what it has made."""
+    child = _fork_process()
+    if child == 0:
+        try:
+            # Beyond it, a child that waits for a thread it does not have.
+            signal.alarm(_TRIAL_S)
+            torch = importlib.import_module("torch")
+            matrix = torch.ones(256, 256)
+            right = bool((matrix @ matrix == 256).all()) and float(torch.rand(1 << 20).mul_(2).sum()) > 0
+            os._exit(0 if right else 1)
+        except BaseException:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def _thread_name(thread: str) -> str:
+    try:
+        with open(f"/proc/self/task/{thread}/comm") as file:
+            return file.read().strip()
+    except OSError:
+        return thread
 
 
 def _target(descriptor: str) -> str:

@@ -65,7 +65,7 @@ class Trusted:
 
     def handlers(self) -> dict[str, Any]:
         """Every operation by name."""
-        names = ("select", "draw", "expect", "compare", "verify", "forget", "baseline", "place", "time", "clear", "fill", "copy_rate", "device_state")
+        names = ("select", "draw", "share", "expect", "compare", "verify", "forget", "baseline", "place", "time", "clear", "fill", "copy_rate", "device_state")
         return {"load": self.load, **{name: self._on_loaded(name) for name in names}}
 
     def _on_loaded(self, name: str) -> Any:
@@ -113,9 +113,14 @@ class _Loaded:
         if skipped is not None:
             return Reply({"inputs": None, "tensors": [], "label": LABELS[kind], "skipped": skipped})
         self._inputs[entry], self._kinds[entry] = inputs, kind
+        return self.share(body, [])
+
+    def share(self, body: dict[str, Any], _fds: list[int]) -> Reply:
+        entry = body["entry"]
+        inputs = self._base(entry)
         tensors: list[Tensor] = []
         tree = encode(inputs, tensors, lambda tensor: tensor)
-        answer = {"inputs": tree, "label": LABELS[kind], "skipped": None}
+        answer = {"inputs": tree, "label": LABELS[self._kinds[entry]], "skipped": None}
         if self._outbox is not None:
             try:
                 return Reply({**answer, "tensors": self._outbox.put(tensors)})
