@@ -17,11 +17,12 @@ endif
 export KERNELWRIGHT_PYTHON := $(PYTHON)
 
 RELEASE := target/release/kernelwright
+TARGET ?= cpu
 
-.PHONY: help demo test bench lint deny env build clean
+.PHONY: help demo test adversarial bench lint deny env build clean
 
 help: ## Show this help
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 demo: ## Optimize two problems on this machine's CPU: no GPU and no API key needed
 	@$(MAKE) --no-print-directory --jobs=2 $(ENV_READY) build
@@ -44,6 +45,10 @@ test: $(ENV_READY) ## Run every test that needs no GPU
 	cargo build --locked --workspace
 	cargo test --locked --workspace --quiet
 	$(PYTHON) -m unittest discover --start-directory tools/harness/python/tests
+
+adversarial: $(ENV_READY) ## Run the cheats, faults and honest kernels (TARGET=cpu, or TARGET=cuda on a machine that has one)
+	cargo build --locked --quiet -p kernelwright -p kernelwright-tests --bins
+	target/debug/adversarial --target $(TARGET) --verbose
 
 bench: $(ENV_READY) build ## Measure what the product itself costs: start, memory, time per step
 	cargo bench --locked --quiet -p kernelwright-tests --bench agent

@@ -181,7 +181,8 @@ fn a_node_is_the_best_evaluated_attempt_of_its_step() {
 fn a_noisy_measurement_does_not_beat_a_sure_one() {
     let at = |speedup, speedup_low| {
         let timing = Timing { speedup_low, ..timing(speedup) };
-        let correct = Correct { trials: Trials::default(), error_over_tolerance: 0.1, timing: Some(timing), not_measured: None, sets: vec![] };
+        let correct =
+            Correct { trials: Trials::default(), error_over_tolerance: 0.1, timing: Some(timing), not_measured: None, sets: vec![] };
         Standing::of(&Evaluation { verdict: Verdict::Correct(Box::new(correct)), ..evaluation(&ContentHash::of("c"), Came::Wrong) })
     };
     assert!(at(2.5, 2.1) > at(2.7, 1.0));

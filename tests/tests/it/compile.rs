@@ -39,10 +39,10 @@ async fn a_kernel_that_fits_one_part_and_not_another_says_so_and_leaves_its_code
         cache_dir: cache.path().to_path_buf(),
         ..Settings::new(kernelwright_tests::binary())
     };
-    let compiler = KernelCompiler::new(settings);
+    let subject = KernelCompiler::new(settings);
     let targets = ["h200", "gfx942"].map(|name| name.parse().unwrap()).to_vec();
     let request = CompileRequest { problem_source: PROBLEM.to_owned(), candidate_source: MATMUL.to_owned(), targets };
-    let report = compiler.compile(&request, &|_| {}).await.unwrap();
+    let report = subject.compile(&request, &|_| {}).await.unwrap();
     assert_eq!(report.status, CompilationStatus::ExceedsLimits, "{report:#?}");
     let [hopper, cdna] = report.architectures.as_slice() else { panic!("{report:#?}") };
     assert_eq!(hopper.status, CompilationStatus::Ok);
@@ -52,7 +52,7 @@ async fn a_kernel_that_fits_one_part_and_not_another_says_so_and_leaves_its_code
     let kinds: Vec<_> = artifacts.iter().map(|artifact| artifact.kind.as_str()).collect();
     assert_eq!(kinds, ["ttgir", "llir", "ptx", "sass", "cubin"]);
     let sass = artifacts[3].uri.rsplit('/').next().unwrap();
-    let text = std::fs::read_to_string(compiler.artifact_folder().join(sass)).unwrap();
+    let text = std::fs::read_to_string(subject.artifact_folder().join(sass)).unwrap();
     assert!(text.contains("HGMMA"), "{}", &text[..500.min(text.len())]);
     let CompileOutcome::ExceedsLimits { exceeds, compiled } = &cdna.kernels[0].outcome else { panic!("{cdna:#?}") };
     assert!(exceeds[0].starts_with("shared memory: ") && exceeds[0].ends_with(" of 64.0 KiB"), "{exceeds:?}");

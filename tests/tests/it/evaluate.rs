@@ -101,10 +101,16 @@ impl Desk {
 
     /// Processes that were started from this desk's folder, less the nurseries, which stay for the next evaluation.
     fn processes(&self) -> usize {
+        self.started().into_iter().filter(|(_, name)| name != "kw-nursery").count()
+    }
+
+    /// Number and name of every process that was started from this desk's folder.
+    fn started(&self) -> Vec<(String, String)> {
         let folder = self.cache.path().to_str().unwrap();
         let entries = std::fs::read_dir("/proc").unwrap().flatten();
         let read = |entry: &std::fs::DirEntry, name: &str| std::fs::read_to_string(entry.path().join(name)).unwrap_or_default();
-        entries.filter(|entry| read(entry, "cmdline").contains(folder) && read(entry, "comm") != "kw-nursery\n").count()
+        let ours = entries.filter(|entry| read(entry, "cmdline").contains(folder));
+        ours.map(|entry| (entry.file_name().into_string().unwrap(), read(&entry, "comm").trim().to_owned())).collect()
     }
 }
 
@@ -275,5 +281,24 @@ async fn a_cancelled_evaluation_leaves_no_process() {
     }
     while desk.processes() > 0 {
         tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn evaluations_go_on_when_nurseries_are_killed() {
+    let desk = Desk::new();
+    let candidate = module("import time\ntime.sleep(1)", RIGHT);
+    for _ in 0..2 {
+        let kill = async {
+            while !desk.started().iter().any(|(_, name)| name == "kw-untrusted") {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            let nurseries = desk.started().into_iter().filter(|(_, name)| name == "kw-nursery").map(|(pid, _)| pid);
+            assert!(std::process::Command::new("kill").arg("-9").args(nurseries).status().unwrap().success());
+        };
+        let (evaluation, ()) = tokio::join!(desk.evaluate(PROBLEM, &candidate, checked()), kill);
+        let evaluation = evaluation.unwrap();
+        assert_eq!(reading(&evaluation), "correct, not timed");
+        assert!(!evaluation.findings.iter().any(|finding| finding.rule == "worker_not_forked"), "{:?}", evaluation.findings);
     }
 }

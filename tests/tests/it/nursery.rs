@@ -51,10 +51,10 @@ impl Yard {
 }
 
 /// Imports a file in the worker; what it refused, where it did.
-async fn import(worker: &mut Worker, source: &str) -> Result<(), String> {
+async fn import(worker: &mut Worker, device: &str, source: &str) -> Result<(), String> {
     let path = worker.scratch().join("candidate.py");
     std::fs::write(&path, format!("{source}\nclass ModelNew: pass\n")).unwrap();
-    let fields = json!({"path": path, "device": "cpu", "seed": 1, "threads": 1, "policy": {"tf32": false}});
+    let fields = json!({"path": path, "device": device, "seed": 1, "threads": 1, "policy": {"tf32": false}});
     worker.ask("build", fields, &[], LIMIT).await.map(drop).map_err(|error| error.to_string())
 }
 
@@ -83,7 +83,7 @@ json.dump(portrait, open("portrait.json", "w"), indent=1)
 "#;
 
 async fn portrait(worker: &mut Worker) -> Value {
-    import(worker, PORTRAIT).await.unwrap();
+    import(worker, "cpu", PORTRAIT).await.unwrap();
     serde_json::from_slice(&std::fs::read(worker.scratch().join("portrait.json")).unwrap()).unwrap()
 }
 
@@ -139,7 +139,7 @@ assert refused(open, "{folder}/x", "w") and refused(os.listdir, "{folder}"), "it
 "#,
             folder = other.scratch().display()
         );
-        assert_eq!(import(&mut worker, &source).await, Ok(()), "{whose}");
+        assert_eq!(import(&mut worker, "cpu", &source).await, Ok(()), "{whose}");
     }
 }
 
@@ -149,7 +149,7 @@ async fn a_worker_outlives_its_nursery_and_dies_with_its_group() {
     let mut nursery = yard.nursery().await;
     let mut worker = yard.fork(&mut nursery).await;
     kill(nursery.pid());
-    import(&mut worker, "import subprocess\nsubprocess.Popen(['sleep', '600'])").await.unwrap();
+    import(&mut worker, "cpu", "import subprocess\nsubprocess.Popen(['sleep', '600'])").await.unwrap();
     assert!(nursery.launch(yard.launch(Role::Untrusted), LIMIT).await.is_err(), "a dead nursery forks");
     let group = worker.pid();
     assert!(!group_members(group).is_empty());
@@ -175,9 +175,9 @@ async fn fifty_workers_leave_nothing_behind() {
         let pid = worker.pid();
         // Every other one is dropped, as a cancelled evaluation drops it.
         if number % 2 == 0 {
-            worker.end().await
+            worker.end().await;
         } else {
-            drop(worker)
+            drop(worker);
         }
         while PathBuf::from(format!("/proc/{pid}")).exists() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -193,12 +193,32 @@ async fn fifty_workers_leave_nothing_behind() {
     assert_eq!(std::fs::read_dir(yard.cache.path().join("scratch")).unwrap().count(), 1);
 }
 
+/// Nothing where there is no GPU.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forked_worker_uses_the_gpu() {
+    if !PathBuf::from("/dev/nvidiactl").exists() {
+        return;
+    }
+    let yard = Yard::new();
+    let mut nursery = yard.nursery().await;
+    for _ in 0..5 {
+        nursery.prepare(LIMIT).await.unwrap();
+        let start = Instant::now();
+        let mut worker = nursery.launch(Launch { backend: Backend::Cuda, ..yard.launch(Role::Untrusted) }, LIMIT).await.unwrap();
+        let greeted = start.elapsed();
+        import(&mut worker, "cuda:0", "import torch\nassert torch.ones(1 << 20, device='cuda').sum().item() == 1 << 20").await.unwrap();
+        println!("greeted after {greeted:?}, the first question answered after {:?}, {:?}", start.elapsed(), worker.sandbox().missing);
+        worker.end().await;
+    }
+}
+
 fn kill(pid: i32) {
     assert!(std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
 }
 
-fn descriptors(process: &str) -> usize {
-    std::fs::read_dir(format!("/proc/{process}/fd")).unwrap().count()
+/// How many descriptors a process has; only the superuser is told of a nursery's.
+fn descriptors(process: &str) -> Option<usize> {
+    Some(std::fs::read_dir(format!("/proc/{process}/fd")).ok()?.count())
 }
 
 /// `/proc/PID/stat` of every process whose field `index`, counted after the name, is `value`.

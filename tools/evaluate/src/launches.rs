@@ -10,7 +10,7 @@ use crate::batch::Calls;
 use crate::candidate::{Candidate, Trace};
 
 /// A candidate of whose time the library has at least this share does nothing to speak of by itself.
-const LIBRARY_SHARE: f64 = 0.9;
+const LIBRARY_SHARE: f64 = 0.85;
 
 /// The most kernels a message names.
 const NAMED: usize = 3;

@@ -40,9 +40,9 @@ pub async fn serve(settings: Settings, transport: Transport) -> Result<(), Serve
         jobs: jobs.clone(),
         tools: tools(&jobs),
     };
-    let served = kernelwright_server::serve(server, transport).await;
+    let ended = kernelwright_server::serve(server, transport).await;
     jobs.close().await;
-    served
+    ended
 }
 
 fn tools(jobs: &Jobs) -> ToolRouter<Server> {
@@ -80,7 +80,7 @@ struct EvaluateArgs {
     baselines: Option<Vec<BaselineKind>>,
     /// How many interleaved pairs of batches to time; as many as fit into about ten seconds without it.
     pairs: Option<u32>,
-    /// How many seconds to wait before answering with a job_id instead of the result, 0 to 3600; 45 without it.
+    /// How many seconds to wait before answering with a `job_id` instead of the result, 0 to 3600; 45 without it.
     wait_s: Option<u32>,
     /// Whether to measure anew although the result of the same request is kept; false without it.
     fresh: Option<bool>,
@@ -99,7 +99,7 @@ struct BaselineArgs {
     tf32: Option<bool>,
     /// Which ones to measure, "eager" and "compile"; both without it.
     baselines: Option<Vec<BaselineKind>>,
-    /// How many seconds to wait before answering with a job_id instead of the result, 0 to 3600; 45 without it.
+    /// How many seconds to wait before answering with a `job_id` instead of the result, 0 to 3600; 45 without it.
     wait_s: Option<u32>,
     /// Whether to measure anew although the result of the same request is kept; false without it.
     fresh: Option<bool>,

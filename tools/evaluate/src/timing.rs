@@ -45,6 +45,9 @@ const VERIFIED_BYTES: u64 = 256 << 20;
 const CLOCKS_SHARE: f64 = 0.05;
 const CLOCKS_SLACK: Duration = Duration::from_micros(500);
 
+/// What naming a call in a request takes beside its time.
+const CLOCKS_PER_CALL: Duration = Duration::from_micros(2);
+
 /// What saying where outputs lie may take, in any case and for each call; more than that is work, and counts as time of the batch.
 const HELD_SLACK: Duration = Duration::from_millis(1);
 const HELD_PER_CALL: Duration = Duration::from_micros(4);
@@ -260,7 +263,7 @@ async fn time_candidate(
     late::forget(problem, &late).await?;
     Ok(Timed {
         per_call: charged.saturating_sub(overhead).as_secs_f64().max(1e-9) / calls.len() as f64,
-        clock: disagreement(wall.saturating_sub(overhead), inner),
+        clock: disagreement(wall.saturating_sub(overhead), inner, calls.len()),
         overwritten: lasting.contains(&false),
     })
 }
@@ -284,8 +287,8 @@ async fn time_baselines(
 }
 
 /// How far the candidate's clock is from the supervisor's, in units of what is tolerated.
-fn disagreement(wall: Duration, inner: Duration) -> f64 {
-    let tolerated = wall.as_secs_f64() * CLOCKS_SHARE + CLOCKS_SLACK.as_secs_f64();
+fn disagreement(wall: Duration, inner: Duration, calls: usize) -> f64 {
+    let tolerated = wall.as_secs_f64() * CLOCKS_SHARE + (CLOCKS_SLACK + CLOCKS_PER_CALL * calls as u32).as_secs_f64();
     wall.abs_diff(inner).as_secs_f64() / tolerated
 }
 
@@ -357,8 +360,8 @@ mod tests {
     #[test]
     fn clocks_that_disagree_are_a_finding() {
         let ms = Duration::from_millis;
-        assert!(disagreement(ms(20), ms(20)) < 1.0 && disagreement(ms(20), ms(19)) < 1.0);
-        assert!(disagreement(ms(20), ms(10)) > 1.0 && disagreement(ms(20), ms(30)) > 1.0);
+        assert!(disagreement(ms(20), ms(20), 1) < 1.0 && disagreement(ms(20), ms(19), 1) < 1.0);
+        assert!(disagreement(ms(20), ms(10), 2000) > 1.0 && disagreement(ms(20), ms(30), 2000) > 1.0);
         assert!(agree(&[1.5, 9.0, 0.2]).is_ok(), "disturbed batches decide nothing");
         let Err(Stop::Decided(verdict)) = agree(&[3.0, 9.0, 1.2]) else { panic!("no verdict") };
         assert_eq!(verdict.status(), "rejected");

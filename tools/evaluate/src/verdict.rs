@@ -46,7 +46,9 @@ impl Stop {
         if let Self::Decided(verdict) = &mut self
             && let Verdict::Incorrect { mismatches, .. } = &mut **verdict
         {
-            mismatches.iter_mut().for_each(|mismatch| mismatch.detail = format!("{} ({remark})", mismatch.detail));
+            for mismatch in mismatches.iter_mut() {
+                mismatch.detail = format!("{} ({remark})", mismatch.detail);
+            }
         }
         self
     }

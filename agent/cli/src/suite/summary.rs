@@ -67,7 +67,7 @@ impl Summary {
             *statuses.entry(entry.ending.status()).or_default() += 1;
             match &entry.ending {
                 Ending::Evaluation(evaluation) if matches!(evaluation.verdict, Verdict::Correct(_)) => {
-                    speedups.extend(evaluation.fitness())
+                    speedups.extend(evaluation.fitness());
                 }
                 ending => failures.push(Failed { name: entry.name.clone(), status: ending.status(), reason: reason(ending) }),
             }

@@ -6,8 +6,11 @@ use kernelwright_protocol::{Compilation, CompileOutcome};
 
 use super::{Artifacts, CompileError};
 
-/// How many kernels an answer holds, over all architectures. One is about a hundred tokens.
-const KERNELS: usize = 48;
+/// How many kernels an answer holds, over all architectures. One is about a hundred and fifty tokens.
+const KERNELS: usize = 40;
+
+/// Code that people and models read; the intermediate forms and the binaries are named in the whole report.
+const READ: [&str; 3] = ["ptx", "sass", "amdgcn"];
 
 /// Shortens a report; the whole of it is kept as a resource where anything was left out.
 pub(super) fn brief(mut report: Compilation, artifacts: &Artifacts) -> Result<Compilation, CompileError> {
@@ -26,6 +29,11 @@ pub(super) fn brief(mut report: Compilation, artifacts: &Artifacts) -> Result<Co
             is_cut = true;
         }
         for kernel in &mut arch.kernels {
+            if let CompileOutcome::Ok(compiled) | CompileOutcome::ExceedsLimits { compiled, .. } = &mut kernel.outcome {
+                let before = compiled.artifacts.len();
+                compiled.artifacts.retain(|artifact| READ.contains(&artifact.kind.as_str()));
+                is_cut |= compiled.artifacts.len() < before;
+            }
             if let CompileOutcome::Failed(said) | CompileOutcome::CompilerCrashed(said) = &mut kernel.outcome
                 && !seen.insert(said.summary.clone())
             {

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from .compile_source import DevicePart, device_part
 
-#: What a reader without either is told.
-INSTALL_NVCC = "install nvcc: `pip install nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-cccl` (13.x), or the CUDA toolkit and set CUDA_HOME"
 _NVCC_FLAGS = [
     "-D__CUDA_NO_HALF_OPERATORS__", "-D__CUDA_NO_HALF_CONVERSIONS__", "-D__CUDA_NO_BFLOAT16_CONVERSIONS__", "-D__CUDA_NO_HALF2_OPERATORS__",
     "--expt-relaxed-constexpr", "-std=c++20", "-Xcompiler=-fPIC",
@@ -38,6 +36,14 @@ namespace std { using namespace cuda::std; }
 """
 _NVRTC_OPTION = re.compile(r"-?-(?:D|U|use_fast_math|fmad|maxrregcount|ftz|prec-div|prec-sqrt|std|extra-device-vectorization|lineinfo)")
 _ARCH_OPTION = re.compile(r"-?-(?:gencode|generate-code|gpu-architecture|arch|gpu-code|code)\b")
+
+
+def install_nvcc() -> str:
+    """How to get an nvcc that fits torch's headers: another version of CUDA refuses them."""
+    import torch
+
+    release = torch.version.cuda or "13.2"
+    return f'install nvcc: `pip install "nvidia-cuda-nvcc=={release}.*" "nvidia-cuda-cccl=={release}.*"` beside torch, or the CUDA toolkit and set CUDA_HOME'
 
 
 @dataclass
@@ -96,7 +102,7 @@ def compile_whole(compiler: str, source: str, arch: str, options: list[str], inc
         path = Path(folder, "cuda_sources.cu")
         path.write_text(source)
         command = [compiler, "-cubin", f"-arch={arch}", "-Xptxas=-v", "--keep", f"--keep-dir={folder}", *_NVCC_FLAGS, *_for_nvcc(options)]
-        command += [f"-I{include}" for include in [*includes, *_headers()]] + [str(path), "-o", str(Path(folder, "out.cubin"))]
+        command += [f"-I{include}" for include in [*_toolkit_headers(compiler), *includes]] + [str(path), "-o", str(Path(folder, "out.cubin"))]
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)
         log = (done.stdout + done.stderr).replace(f"{folder}/", "")
         if done.returncode != 0:
@@ -122,6 +128,12 @@ def compile_device(library: ctypes.CDLL, source: str, arch: str, options: list[s
         raise CudaError(log)
     ptx = _text(library, program, "PTX").rstrip(b"\0").decode(errors="replace")
     return Cubin(_text(library, program, "CUBIN"), ptx, log), part
+
+
+def _toolkit_headers(compiler: str) -> list[str]:
+    """The headers that belong to an nvcc: those of another version do not go with it."""
+    own = Path(compiler).resolve().parent.parent / "include"
+    return [str(path) for path in (own, own / "cccl") if path.is_dir()] if (own / "cuda_runtime.h").is_file() else _headers()
 
 
 def _headers() -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from . import compile_cuda, compile_figures, failures
 from .compile_artifacts import Artifacts
-from .compile_cuda import INSTALL_NVCC, CudaError
+from .compile_cuda import CudaError, install_nvcc
 from .compile_device import Part
 from .compile_process import Report, Task, run
 
@@ -99,7 +99,7 @@ class Extensions:
     def _compile_cuda(self, extension: _Extension) -> None:
         compiler, library = compile_cuda.nvcc(), compile_cuda.nvrtc()
         if compiler is None and library is None:
-            self._missing(extension, "neither nvcc nor NVRTC is installed", INSTALL_NVCC)
+            self._missing(extension, "neither nvcc nor NVRTC is installed", install_nvcc())
             return
 
         def work(report: Report) -> None:
@@ -129,7 +129,7 @@ class Extensions:
 
         self._run(extension, work)
         if compiler is None:
-            self._report({"note": f"the host code of {extension.name} was not compiled: there is no nvcc; {INSTALL_NVCC}"})
+            self._report({"note": f"the host code of {extension.name} was not compiled: there is no nvcc; {install_nvcc()}"})
 
     def _compile_cpp(self, extension: _Extension) -> None:
         compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
@@ -155,7 +155,7 @@ class Extensions:
         for message in ended.messages:
             if "unknown" in message:
                 reason = "its template arguments are known to the host code only, which NVRTC does not compile"
-                self._missing(extension, reason, INSTALL_NVCC, what=f"{message['unknown']} of {extension.name}")
+                self._missing(extension, reason, install_nvcc(), what=f"{message['unknown']} of {extension.name}")
             else:
                 self._report(message)
         if ended.is_late:

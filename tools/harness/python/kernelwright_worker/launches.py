@@ -26,7 +26,7 @@ _LIBRARY_KERNEL = re.compile(
     r"|implicit_convolve|winograd|^Memcpy|^Memset|triton_(poi|red|per|tem|mm|bmm|conv)\w*(fused)?|vectorized_elementwise|elementwise_kernel"
 )
 _MOST_KERNELS = 8
-_CALLS = 3
+_CALLS = 7
 _NOTHINGS = 20
 
 

@@ -9,11 +9,12 @@ from enum import Enum
 import torch
 from torch import Tensor
 
-_RELATIVE = {torch.float64: 1e-8, torch.float32: 1.5e-3, torch.float16: 4e-3, torch.bfloat16: 1.6e-2}
-#: float32 where nothing below float32 is allowed: ten bits of an operand are off by 4e-4 of the scale, sums in any order by 1e-5.
+_RELATIVE = {torch.float64: 1e-8, torch.float32: 2.2e-3, torch.float16: 4e-3, torch.bfloat16: 1.6e-2}
+#: float32 where nothing below float32 is allowed: the ten bits of TF32 are off by 4e-4 of the scale, and by five times that in one element
+#: of a million; sums in any order by 1e-5.
 _FULL_FLOAT32 = 1e-4
-#: An output of fewer elements may be the small rest of a sum that cancels: its own size says little about what rounding did.
-_FEWEST_FOR_FULL = 64
+#: The same for an output of few elements: it may be the small rest of a sum that cancels, whose size says little about what rounding did.
+_FEW_FLOAT32, _FEW = 5e-4, 64
 #: Where a few outputs are far larger than the others, the scale is the mean, but no less than this part of the rms.
 _LEAST_OF_RMS = 0.01
 #: The baseline's own largest error counts this many times.
@@ -30,12 +31,12 @@ class Precision(Enum):
     TF32 = "tf32"
 
 
-def relative_tolerance(dtype: torch.dtype, precision: Precision = Precision.TF32) -> float:
-    """The part of the scale that an output of this dtype may be off; for a complex one, that of its parts."""
+def relative_tolerance(dtype: torch.dtype, precision: Precision, elements: int) -> float:
+    """The part of the scale that an output of this dtype and of so many elements may be off; for a complex one, that of its parts."""
     if dtype.is_complex:
         dtype = torch.float64 if dtype == torch.complex128 else torch.float32
     if dtype == torch.float32 and precision is Precision.FULL:
-        return _FULL_FLOAT32
+        return _FULL_FLOAT32 if elements >= _FEW else _FEW_FLOAT32
     return _RELATIVE.get(dtype, 2 * torch.finfo(dtype).eps)
 
 
@@ -83,9 +84,7 @@ class Scale:
         rms, mean, typical = ((squares / count) ** 0.5, sizes / count, errors / count) if count else (0.0, 0.0, 0.0)
         # The typical error counts in full: where the reference itself is mostly noise, nobody can be asked for more.
         noise = min(NOISE_FACTOR * worst, max(_NOISE_CAP * rms, NOISE_FACTOR * NOISE_FACTOR * typical))
-        if precise.numel() < _FEWEST_FOR_FULL:
-            precision = Precision.TF32
-        return cls(relative_tolerance(baseline.dtype, precision), max(mean, _LEAST_OF_RMS * rms), noise)
+        return cls(relative_tolerance(baseline.dtype, precision, precise.numel()), max(mean, _LEAST_OF_RMS * rms), noise)
 
     def quick_ratio(self, actual: Tensor, expected: Tensor) -> Tensor:
         """Error over allowed error per element in the expectation's own precision; NaN or more than 1 where a closer look is needed."""
