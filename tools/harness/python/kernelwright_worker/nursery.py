@@ -20,8 +20,8 @@ from . import confine
 from .channel import Channel, Message, WorkerError
 from .ready import describe_python
 
-#: What workers import in any case, and what most candidates do.
-_MODULES = ("kernelwright_worker.trusted", "kernelwright_worker.untrusted", "torch.utils.cpp_extension")
+#: What workers import in any case. `torch.utils.cpp_extension` must not be among them: with a GPU its import opens the device.
+_MODULES = ("kernelwright_worker.trusted", "kernelwright_worker.untrusted")
 _NAME = "kw-"
 #: How long a forked process may take to show that it works, in seconds.
 _TRIAL_S = 20
