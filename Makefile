@@ -19,7 +19,7 @@ export KERNELWRIGHT_PYTHON := $(PYTHON)
 RELEASE := target/release/kernelwright
 TARGET ?= cpu
 
-.PHONY: help demo test adversarial bench lint deny env build clean
+.PHONY: help demo test adversarial bench bench-evaluator lint deny env build clean
 
 help: ## Show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -52,6 +52,10 @@ adversarial: $(ENV_READY) ## Run the cheats, faults and honest kernels (TARGET=c
 
 bench: $(ENV_READY) build ## Measure what the product itself costs: start, memory, time per step
 	cargo bench --locked --quiet -p kernelwright-tests --bench agent
+
+bench-evaluator: $(ENV_READY) ## Measure the evaluator: time of a verdict, verdicts a minute, repeatability (TARGET=cpu or cuda)
+	cargo build --release --locked -p kernelwright -p kernelwright-tests --bins
+	target/release/bench_evaluator --target $(TARGET)
 
 lint: ## Check formatting and lints
 	cargo fmt --check
