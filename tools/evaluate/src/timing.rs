@@ -50,7 +50,14 @@ const CLOCKS_PER_CALL: Duration = Duration::from_micros(2);
 
 /// What saying where outputs lie may take, in any case and for each call; more than that is work, and counts as time of the batch.
 const HELD_SLACK: Duration = Duration::from_millis(1);
-const HELD_PER_CALL: Duration = Duration::from_micros(4);
+
+/// On a GPU the driver makes a handle for each block of memory, which takes tens of microseconds.
+fn held_per_call(backend: Backend) -> Duration {
+    match backend {
+        Backend::Cpu => Duration::from_micros(4),
+        Backend::Cuda => Duration::from_micros(80),
+    }
+}
 
 /// Batches of the candidate are shorter than wanted by up to one call in so many.
 const VARIED: usize = 5;
@@ -247,7 +254,7 @@ async fn time_candidate(
     if outputs.count() != calls.len() {
         return Err(Stop::rejected("channel_tampering", "it speaks of other calls than it was asked to make"));
     }
-    let charged = wall + asked.saturating_sub(overhead + HELD_SLACK + HELD_PER_CALL * calls.len() as u32);
+    let charged = wall + asked.saturating_sub(overhead + HELD_SLACK + held_per_call(problem.setting.target.backend) * calls.len() as u32);
     let lasting = outputs.lasting();
     let chosen = checks.choose(&lasting, &late, pair);
     if !chosen.is_empty() {

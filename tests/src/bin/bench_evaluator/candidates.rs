@@ -21,14 +21,14 @@ impl Problem {
 
     pub fn name(self) -> &'static str {
         match self {
-            Self::Large => "softmax_large.py",
+            Self::Large => "softmax.py",
             Self::Small => "softmax_small.py",
         }
     }
 
     pub fn source(self) -> &'static str {
         match self {
-            Self::Large => include_str!("problems/softmax_large.py"),
+            Self::Large => include_str!("../../../../examples/problems/softmax.py"),
             Self::Small => include_str!("problems/softmax_small.py"),
         }
     }
