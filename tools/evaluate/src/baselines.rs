@@ -16,7 +16,7 @@ use crate::workshop::Workshop;
 /// candidate is measured beside them anew.
 const BATCHES: usize = 5;
 const FEWEST: usize = 2;
-const BUDGET: Duration = Duration::from_secs(4);
+const BUDGET: Duration = Duration::from_secs(2);
 
 /// Batches before those, which find out how many calls a batch should have.
 const WARMUP: usize = 3;

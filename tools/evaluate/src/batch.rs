@@ -5,7 +5,7 @@ use std::time::Duration;
 use kernelwright_protocol::{Backend, Bytes};
 
 use crate::draws::{random_below, random_u32};
-use crate::problem::{BASE, Placed};
+use crate::problem::{BASE, Placed, Recipe};
 
 /// The most calls in one batch: placing and naming them costs time too.
 const CALLS: usize = 2000;
@@ -60,7 +60,7 @@ impl Calls {
                 self.next += 1;
                 // Three decimals are exact enough in any floating type, and the scale stays near 1: within what the problem expects.
                 let scale = 0.5 + random_below(1001) as f64 / 1000.0;
-                Placed { entry, scale, roll: random_u32() % 4096, base: BASE }
+                Placed { entry, base: BASE, recipe: Recipe::Changed { scale, roll: random_u32() % 4096 } }
             })
             .collect()
     }
@@ -86,6 +86,6 @@ mod tests {
         let mut calls = Calls::new();
         let (first, second) = (calls.fresh(3), calls.fresh(2));
         assert_eq!(first.last().map(|call| call.entry + 1), second.first().map(|call| call.entry));
-        assert!(first.iter().all(|call| (0.5..=1.5).contains(&call.scale)));
+        assert!(first.iter().all(|call| matches!(call.recipe, Recipe::Changed { scale, .. } if (0.5..=1.5).contains(&scale))));
     }
 }

@@ -4,23 +4,29 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use kernelwright_harness::{AskError, Reply, Window, Worker};
-use kernelwright_protocol::{Finding, Sandbox, Severity};
+use kernelwright_harness::{AskError, Reply, Watch, Window, Worker};
+use kernelwright_protocol::{Backend, Finding, Sandbox, Severity};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::EvaluateError;
+use crate::builds::Built;
 use crate::locations::Locations;
-use crate::problem::{Inputs, Outcome, Placed, Problem, Setting, TimedOutcome, TimedOutcomes};
+use crate::problem::{BASE, Inputs, Outcome, Placed, Problem, Setting, TimedOutcome, TimedOutcomes};
 use crate::request::Limits;
 use crate::verdict::{Phase, Stop, judge};
 use crate::wire;
+
+/// With this many processors, one can be kept awake while a batch runs.
+const SPARE: usize = 4;
 
 /// A candidate's worker, and what its phases may take.
 #[derive(Debug)]
 pub(crate) struct Candidate {
     worker: Worker,
     limits: Limits,
+    /// How timed batches are waited for.
+    watch: Watch,
     noticed: Vec<Finding>,
 }
 
@@ -41,6 +47,9 @@ pub(crate) struct Trace {
     pub(crate) library_share: Option<f64>,
     /// Native code that came neither with Python nor with torch.
     pub(crate) foreign: Vec<String>,
+    /// The types of the arguments of kernels for which Triton had to build launchers.
+    #[serde(default)]
+    pub(crate) launchers: Vec<Vec<String>>,
 }
 
 /// A kernel or operator of a [`Trace`].
@@ -87,8 +96,11 @@ pub(crate) struct Batch {
 }
 
 impl Candidate {
-    pub(crate) fn new(worker: Worker, limits: Limits) -> Self {
-        Self { worker, limits, noticed: vec![] }
+    pub(crate) fn new(worker: Worker, limits: Limits, backend: Backend) -> Self {
+        let spare = std::thread::available_parallelism().is_ok_and(|processors| processors.get() >= SPARE);
+        // While a GPU works, processors do not.
+        let watch = if spare && backend == Backend::Cuda { Watch::Awake } else { Watch::Asleep };
+        Self { worker, limits, watch, noticed: vec![] }
     }
 
     pub(crate) fn sandbox(&self) -> &Sandbox {
@@ -102,8 +114,8 @@ impl Candidate {
         }
     }
 
-    /// Imports the candidate and constructs its module; the time that took.
-    pub(crate) async fn build(&mut self, source: &str, setting: &Setting, offer: &Offer) -> Result<Duration, Stop> {
+    /// Imports the candidate, with what was built for it; the time that all of it took.
+    pub(crate) async fn build(&mut self, source: &str, setting: &Setting, offer: &Offer, built: &Built) -> Result<Duration, Stop> {
         let path = self.worker.scratch().join("candidate.py");
         let written = tokio::fs::write(&path, source).await;
         written.map_err(|source| kernelwright_harness::HarnessError::Write { path: path.clone(), source }).map_err(EvaluateError::from)?;
@@ -111,13 +123,14 @@ impl Candidate {
         fields["path"] = path.to_string_lossy().into();
         fields["problem_name"] = offer.problem_name.as_str().into();
         fields["constants"] = offer.constants.clone();
-        Ok(self.ask(Phase::Import, "build", fields, &[]).await?.wall)
+        built.hand_over(self.worker.scratch(), &mut fields).await?;
+        Ok(built.took + self.ask(Phase::Import, "build", fields, &[]).await?.wall)
     }
 
     /// Constructs the module with the problem's arguments and state; the time that took.
     pub(crate) async fn construct(&mut self, problem: &Problem) -> Result<Duration, Stop> {
         let facts = &problem.facts;
-        let fields = json!({"init": facts.init, "tensors": facts.tensors, "state": facts.state});
+        let fields = json!({"init": facts.init, "tensors": facts.tensors, "state": facts.state, "form": facts.form});
         let fds: Vec<_> = problem.construction().into_iter().collect();
         Ok(self.ask(Phase::Construct, "construct", fields, &fds).await?.wall)
     }
@@ -156,14 +169,21 @@ impl Candidate {
         claim(self.ask(Phase::Time, "place", json!({"entries": entries}), &[]).await?.ok)
     }
 
-    /// Writes other inputs over those of a placed call, while the process is stopped. Inputs must lie in an arena.
-    pub(crate) async fn overwrite(&self, located: &[Value], inputs: &Inputs) -> Result<(), Stop> {
-        let Some(arena) = &inputs.arena else { return Ok(()) };
-        let windows = wire::windows(located, self.limits.memory.0).map_err(|error| Stop::rejected("output_memory", error.to_string()))?;
-        let offset = |(index, window): &(usize, Window)| inputs.tensors.get(*index)?["offset"].as_u64().map(|offset| (*window, offset));
-        let places: Option<Vec<_>> = windows.iter().map(offset).collect();
-        let places = places.ok_or_else(|| EvaluateError::Protocol("inputs that lie in no arena".to_owned()))?;
-        self.worker.write_memory(places, arena.as_fd()).await.map_err(unreadable)
+    /// Makes room for the inputs of calls, at distinct addresses, and says where. They are there once [`Candidate::write`] was called.
+    pub(crate) async fn reserve(&mut self, calls: &[Placed]) -> Result<Locations, Stop> {
+        let entries: Vec<_> = calls.iter().map(|call| json!({"entry": call.entry, "base": BASE, "reserve": true})).collect();
+        claim(self.ask(Phase::Time, "place", json!({"entries": entries}), &[]).await?.ok)
+    }
+
+    /// Where it says that tensors lie, each with its number; not all of its memory can be theirs.
+    pub(crate) fn windows(&self, located: &[Value]) -> Result<Vec<(usize, Window)>, Stop> {
+        wire::windows(located, self.limits.memory.0).map_err(|error| Stop::rejected("output_memory", error.to_string()))
+    }
+
+    /// Writes pieces of inputs into its memory, while the process is stopped, each from its offset in the inputs' arena.
+    pub(crate) async fn write(&self, pieces: Vec<(Window, u64)>, inputs: &Inputs) -> Result<(), Stop> {
+        let Some(arena) = &inputs.arena else { return Err(EvaluateError::Protocol("inputs that lie in no arena".to_owned()).into()) };
+        self.worker.write_memory(pieces, arena.as_fd()).await.map_err(unreadable)
     }
 
     /// Runs placed calls. It is stopped when this returns.
@@ -173,8 +193,10 @@ impl Candidate {
             inner_ns: u64,
         }
         let entries: Vec<_> = calls.iter().map(|call| call.entry).collect();
-        let reply = self.ask(Phase::Time, "time", json!({"calls": entries, "flush": false}), &[]).await?;
+        let fields = json!({"calls": entries, "flush": false});
+        let reply = self.ask_watching(Phase::Time, "time", fields, &[], self.watch).await?;
         let timed: Timed = claim(reply.ok)?;
+        tracing::debug!(calls = calls.len(), wall = ?reply.wall, inner = ?Duration::from_nanos(timed.inner_ns), "a batch of the candidate");
         Ok(Batch { wall: reply.wall, inner: Duration::from_nanos(timed.inner_ns) })
     }
 
@@ -182,6 +204,11 @@ impl Candidate {
     pub(crate) async fn held(&mut self) -> Result<(Locations, Duration), Stop> {
         let reply = self.ask(Phase::Time, "held", json!({}), &[]).await?;
         Ok((claim(reply.ok)?, reply.wall))
+    }
+
+    /// Frees the inputs and outputs of the last batch. It is asked once more what it has changed: nobody looks while time runs.
+    pub(crate) async fn clear(&mut self) -> Result<(), Stop> {
+        self.ask(Phase::Time, "clear", json!({}), &[]).await.map(drop)
     }
 
     /// What some calls of a batch have left behind: their outputs and their inputs. Nothing of the candidate runs for it.
@@ -240,6 +267,10 @@ impl Candidate {
     }
 
     async fn ask(&mut self, phase: Phase, op: &str, fields: Value, fds: &[BorrowedFd<'_>]) -> Result<Reply, Stop> {
+        self.ask_watching(phase, op, fields, fds, Watch::Asleep).await
+    }
+
+    async fn ask_watching(&mut self, phase: Phase, op: &str, fields: Value, fds: &[BorrowedFd<'_>], watch: Watch) -> Result<Reply, Stop> {
         #[derive(Deserialize)]
         struct Noticed {
             rule: String,
@@ -250,7 +281,7 @@ impl Candidate {
             Phase::Run => self.limits.run,
             Phase::Time => self.limits.time,
         };
-        let answer: Result<Reply, AskError> = self.worker.ask(op, fields, fds, limit).await;
+        let answer: Result<Reply, AskError> = self.worker.ask_watching(op, fields, fds, limit, watch).await;
         let mut reply = answer.map_err(|error| judge(phase, error, self.worker.log()))?;
         // Nothing rests on the candidate's process telling on itself: this only makes a verdict stricter.
         let noticed = reply.ok.get_mut("findings").map(Value::take).map(Vec::<Noticed>::deserialize);

@@ -16,6 +16,9 @@ use crate::wire;
 /// The entry of the touched inputs, beside those of the trials.
 const TOUCHED: u32 = BASE + 3;
 
+/// How often, in different places: who looks at a few dozen elements sees one change of twenty.
+const TOUCHES: usize = 2;
+
 /// What the trials found about a candidate that passed them all.
 #[derive(Debug)]
 pub(crate) struct Passed {
@@ -89,10 +92,15 @@ async fn again(
     reload: &Reload<'_>,
     passed: &mut Passed,
 ) -> Result<(), Stop> {
-    if let Ok(touched) = transformed(problem, TOUCHED, draws::touched(), reload).await? {
+    let mut is_touched = false;
+    for _ in 0..TOUCHES {
+        let Ok(touched) = transformed(problem, TOUCHED, draws::touched(), reload).await? else { break };
         let label = format!("{label}, a few elements changed in place");
         trial(problem, candidate, Entries { ours: TOUCHED, theirs: BASE }, &touched, &label, passed).await?;
         problem.forget(&[TOUCHED]).await?;
+        is_touched = true;
+    }
+    if is_touched {
         inputs = problem.share(BASE).await?;
     }
     let label = format!("{label}, the same inputs again");

@@ -85,6 +85,9 @@ pub enum EvaluateError {
         /// How it begins.
         text: String,
     },
+    /// Whoever asked does not want the verdict any more.
+    #[error("the evaluation was cancelled")]
+    Cancelled,
     /// The kernel does not let the supervisor read the candidate's memory.
     #[error("this system does not allow reading a worker's memory: {0}")]
     Memory(std::io::Error),
@@ -105,6 +108,7 @@ impl EvaluateError {
             Self::CommandStart { .. } | Self::CommandFailed { .. } | Self::CommandSlow { .. } | Self::CommandAnswer { .. } => {
                 "evaluator_failed"
             }
+            Self::Cancelled => "cancelled",
             Self::Memory(_) => "memory_unreadable",
         }
     }
@@ -120,7 +124,7 @@ impl EvaluateError {
             Self::Problem(refusal) => match refusal.kind.as_str() {
                 "problem_import" => "the problem file must import without errors under the Python that `kernelwright doctor` names",
                 "problem_shape" => {
-                    "a problem file defines a class `Model`, `get_inputs()` and, if `Model` takes arguments, `get_init_inputs()`"
+                    "a problem file defines a class `Model` or a function `reference`, `get_inputs()` and, if `Model` takes arguments, `get_init_inputs()`"
                 }
                 "device" => "use another target, or move the inputs to a device that exists",
                 "unsupported" => "inputs and arguments must be tensors, numbers, strings, None, or lists, tuples and dicts of these",
@@ -136,6 +140,7 @@ impl EvaluateError {
             Self::CommandAnswer { .. } => {
                 "it has to print one JSON object with speedup, original_time, optimized_time and error, and nothing else"
             }
+            Self::Cancelled => "call again to start over",
             Self::Memory(_) => "set /proc/sys/kernel/yama/ptrace_scope to 1 or less, and in a container allow process_vm_readv",
         };
         text.to_owned()

@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use kernelwright_protocol::{
-    BaselineReport, Bytes, CandidateId, Correct, Evaluation, Finding, NotMeasured, ProblemId, Sandbox, Severity, Target, Verdict,
+    Backend, BaselineReport, Bytes, CandidateId, Correct, Evaluation, Finding, NotMeasured, ProblemId, Sandbox, Severity, Target, Verdict,
 };
 use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
 
 use crate::baselines::{self, Reload};
 use crate::batch::Room;
+use crate::builds::{Builds, Built};
 use crate::candidate::{Candidate, Offer};
 use crate::command;
 use crate::correctness::{self, Passed};
@@ -23,8 +25,11 @@ use crate::sets;
 use crate::shelf::{IDLE, Key, Shelf};
 use crate::timing::{self, Session};
 use crate::verdict::{Stop, deciding_finding};
-use crate::workshop::{Bench, TritonMode, Workshop};
+use crate::workshop::{Bench, Started, TritonMode, Workshop};
 use crate::{BaselineChoice, EvaluateError, EvaluateRequest, Limits, Settings, wire};
+
+/// How long a problem may take to answer what a cancelled evaluation has asked it. It would take longer to load it again.
+const RECOVERY: Duration = Duration::from_secs(5);
 
 /// Evaluates candidates, one at a time per target. Cheap to clone; clones share everything.
 #[derive(Clone, Debug)]
@@ -56,12 +61,22 @@ impl Evaluator {
     ///
     /// A problem whose process ends is started once more, with the candidate from the beginning.
     pub async fn evaluate(&self, request: &EvaluateRequest, say: &(dyn Fn(&str) + Send + Sync)) -> Result<Evaluation, EvaluateError> {
+        self.evaluate_until(request, say, &CancellationToken::new()).await
+    }
+
+    /// The same until `cancelled` fires: unlike a dropped future, this leaves the problem loaded. It returns within seconds then.
+    pub async fn evaluate_until(
+        &self,
+        request: &EvaluateRequest,
+        say: &(dyn Fn(&str) + Send + Sync),
+        cancelled: &CancellationToken,
+    ) -> Result<Evaluation, EvaluateError> {
         if let Some(command) = &self.inner.settings.command {
             say("asking the evaluator's command");
-            return command::evaluate(command, request, &self.command_log()).await;
+            return until(cancelled, command::evaluate(command, request, &self.command_log())).await?;
         }
-        match Box::pin(self.attempt(request, say)).await {
-            Err(EvaluateError::ProblemCrashed { .. }) => Box::pin(self.attempt(request, say)).await,
+        match Box::pin(self.attempt(request, say, cancelled)).await {
+            Err(EvaluateError::ProblemCrashed { .. }) => Box::pin(self.attempt(request, say, cancelled)).await,
             outcome => outcome,
         }
     }
@@ -114,42 +129,65 @@ impl Evaluator {
             },
             inputs,
             outputs,
-            findings: problem.degenerate().into_iter().collect(),
+            findings: problem.degenerate().into_iter().chain(problem.form_note()).collect(),
         };
         self.put_back(&mut loaded, key, problem).await;
         Ok(report)
     }
 
-    async fn attempt(&self, request: &EvaluateRequest, say: &(dyn Fn(&str) + Send + Sync)) -> Result<Evaluation, EvaluateError> {
+    async fn attempt(
+        &self,
+        request: &EvaluateRequest,
+        say: &(dyn Fn(&str) + Send + Sync),
+        cancelled: &CancellationToken,
+    ) -> Result<Evaluation, EvaluateError> {
         let started = Instant::now();
         let workshop = self.workshop().await?;
         let triton = TritonMode::of(&request.candidate_source, request.target);
         let limits = request.options.limits.unwrap_or(self.inner.settings.limits);
         let bench = Bench { backend: request.target.backend, triton, process: limits.process };
         let loaded = self.shelf(request.target);
+        // Compilers take nothing from what is measured on a GPU; on the processors that they would share with it, they wait their turn.
+        let early = match request.target.backend {
+            Backend::Cuda => Some(until(cancelled, build(workshop, request, &limits, say)).await?),
+            Backend::Cpu => None,
+        };
         say("waiting for the target");
-        let mut loaded = loaded.lock().await;
+        let mut loaded = until(cancelled, loaded.lock()).await?;
         let key = Key { problem: ProblemId::of(&request.problem_source), tf32: request.options.tf32 };
-        let (mut problem, bench) = if let Some(problem) = loaded.take(&key) {
+        let (mut problem, Started { worker, not_forked: reason }, another) = if let Some(problem) = loaded.take(&key) {
             say("starting the candidate's process");
-            (problem, workshop.bench(bench).await?)
+            let started = workshop.bench(bench, &problem.setting).await?;
+            (problem, started, true)
         } else {
             say("loading the problem");
             loaded.make_room();
             let setting = workshop.setting(request.target, request.options.tf32);
             let load = workshop.load(&request.problem_source, &request.problem_name, &setting);
-            tokio::try_join!(load, async { Ok(workshop.bench(bench).await?) })?
+            let both = Box::pin(async { tokio::try_join!(load, async { Ok(workshop.bench(bench, &setting).await?) }) });
+            let (problem, started) = until(cancelled, both).await??;
+            (problem, started, false)
         };
-        let mut candidate = Candidate::new(bench.worker, limits);
+        let mut candidate = Candidate::new(worker, limits, request.target.backend);
         let sandbox = candidate.sandbox().clone();
-        let case = Case { request, workshop, triton, limits };
-        let outcome = case.run(&mut problem, &mut candidate, say).await;
+        // Whoever evaluates a second candidate of a problem goes on with a third.
+        let next = (another && request.target.backend == Backend::Cuda).then_some(bench);
+        let mut case = Case { request, workshop, triton, limits, next, early };
+        let outcome = match until(cancelled, case.run(&mut problem, &mut candidate, say)).await {
+            Ok(outcome) => outcome,
+            Err(given_up) => {
+                candidate.end().await;
+                if problem.recover(RECOVERY).await {
+                    self.put_back(&mut loaded, key, problem).await;
+                }
+                return Err(given_up);
+            }
+        };
         if matches!(&outcome, Ok(correct) if correct.timing.is_some()) {
-            launches::look(&mut candidate).await;
+            workshop.learn(triton, launches::look(&mut candidate).await);
         }
         let noticed = candidate.end().await;
-        let mut findings: Vec<Finding> =
-            problem.degenerate().into_iter().chain(degraded(&sandbox)).chain(not_forked(bench.not_forked)).collect();
+        let mut findings: Vec<Finding> = problem.degenerate().into_iter().chain(degraded(&sandbox)).chain(not_forked(reason)).collect();
         let verdict = match outcome {
             Ok(correct) => Verdict::Correct(Box::new(correct)),
             Err(Stop::Decided(verdict)) => *verdict,
@@ -227,6 +265,14 @@ impl Evaluator {
     }
 }
 
+/// Does the work until it is cancelled.
+async fn until<T>(cancelled: &CancellationToken, work: impl Future<Output = T>) -> Result<T, EvaluateError> {
+    tokio::select! {
+        done = work => Ok(done),
+        () = cancelled.cancelled() => Err(EvaluateError::Cancelled),
+    }
+}
+
 /// What one side's batches may use: a quarter of what has to do for both sides, their expected outputs and everything else.
 fn room(bytes_per_call: u64, limits: &Limits, problem: &Problem) -> Room {
     let memory = problem.facts.device_memory.unwrap_or(limits.memory.0);
@@ -239,19 +285,40 @@ struct Case<'a> {
     workshop: &'a Workshop,
     triton: TritonMode,
     limits: Limits,
+    /// What the next candidate's process is started with, where one is to be prepared.
+    next: Option<Bench>,
+    /// What was built before the target was taken; none where that is still to be done.
+    early: Option<Result<Built, Stop>>,
+}
+
+/// Builds ahead what a candidate has torch build.
+async fn build(workshop: &Workshop, request: &EvaluateRequest, limits: &Limits, say: &(dyn Fn(&str) + Send + Sync)) -> Result<Built, Stop> {
+    if !Builds::concerns(&request.candidate_source) {
+        return Ok(Built::default());
+    }
+    let EvaluateRequest { candidate_source, problem_name, target, .. } = request;
+    workshop.builds().prepare(workshop, candidate_source, problem_name, *target, limits, say).await
 }
 
 impl Case<'_> {
-    async fn run(&self, problem: &mut Problem, candidate: &mut Candidate, say: &(dyn Fn(&str) + Send + Sync)) -> Result<Correct, Stop> {
+    async fn run(&mut self, problem: &mut Problem, candidate: &mut Candidate, say: &(dyn Fn(&str) + Send + Sync)) -> Result<Correct, Stop> {
         let setting = Setting { threads: self.workshop.threads(self.triton), ..problem.setting };
         let draws = draws::plan(self.request.options.trials);
         problem.select(0).await?;
         say("building the candidate");
         // What the first trial should give is computed while compilers work.
         let offer = Offer { problem_name: self.request.problem_name.clone(), constants: problem.facts.constants.clone() };
-        let (import, base) = tokio::join!(candidate.build(&self.request.candidate_source, &setting, &offer), problem.draw(BASE, draws[0]));
+        let ahead = match self.early.take() {
+            Some(ahead) => ahead,
+            None => build(self.workshop, self.request, &self.limits, say).await,
+        }?;
+        let import = candidate.build(&self.request.candidate_source, &setting, &offer, &ahead);
+        let (import, base) = tokio::join!(import, problem.draw(BASE, draws[0]));
         let (import, base) = (import?, base?.map_err(correctness::base_failed)?);
         let build = import + candidate.construct(problem).await?;
+        if let Some(next) = self.next {
+            self.workshop.prepare_next(next, setting).await;
+        }
         let count = problem.count_sets();
         if count == 1 {
             return self.judge(problem, candidate, base, &draws, build, say).await;
@@ -323,6 +390,7 @@ impl Case<'_> {
             first_call: passed.first_call,
             trials: passed.trials.clone(),
         };
+        self.workshop.quiet().await;
         let measured = timing::measure(problem, candidate, session, say).await?;
         floor::check(problem, &measured.timing, passed.written_per_call).await?;
         passed.trials.timed_calls_verified = measured.verified;

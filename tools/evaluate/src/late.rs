@@ -1,21 +1,27 @@
 //! Inputs that nobody could have looked at before the clock runs.
 //!
-//! A candidate's process holds the inputs of a batch before it is timed: it could work ahead, or know the answer from inputs like them.
-//! So a few calls of some batches, known to nobody but the supervisor, get other inputs, drawn from the problem's own distribution, after the
-//! process was stopped for the last time before its clock starts; and their outputs are always verified.
+//! A process that holds the inputs of a batch before it is timed can work ahead, or know the answer from inputs like them. So they come
+//! after the candidate was stopped for the last time before its clock starts, from a draw of the problem's own distribution that it has not seen.
+//!
+//! On a CPU all inputs of a timed batch do: the candidate only makes room for them, and the supervisor writes them there. On a GPU another
+//! process has to use the device for that, which would be seen in the time. There a few calls of some batches get other inputs than those that
+//! were placed, and their outputs are always verified.
 
 use kernelwright_protocol::Backend;
-use serde_json::Value;
 
 use crate::EvaluateError;
 use crate::candidate::Candidate;
-use crate::draws::{self, random_below};
+use crate::draws::{self, random_below, random_u32};
 use crate::locations::Locations;
-use crate::problem::{BASE, Inputs, Placed, Problem};
+use crate::problem::{BASE, Inputs, Placed, Problem, alike};
+use crate::rotation;
 use crate::verdict::Stop;
 
 /// The entry of such inputs, beside those of the trials.
 const LATE: u32 = BASE + 4;
+
+/// Rotations are numbers below this.
+const ROTATIONS: u32 = 4096;
 
 /// What became of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,15 +32,67 @@ pub(crate) struct Late {
     pub(crate) unknown: Option<usize>,
 }
 
+/// A batch that is ready to be timed.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    /// With the inputs that they have now.
+    pub(crate) calls: Vec<Placed>,
+    pub(crate) placed: Locations,
+    pub(crate) late: Late,
+}
+
+/// Draws inputs for timed batches on a CPU. None where the problem's inputs change their form from draw to draw, or cannot be made to differ
+/// from call to call by moving bytes.
+pub(crate) async fn unseen(problem: &mut Problem) -> Result<Option<Inputs>, EvaluateError> {
+    if problem.setting.target.backend != Backend::Cpu {
+        return Ok(None);
+    }
+    let Ok(inputs) = problem.draw_only(LATE, draws::fresh()).await? else { return Ok(None) };
+    if problem.is_like_base(&inputs) && rotation::is_possible(&inputs.tensors) {
+        return Ok(Some(inputs));
+    }
+    problem.forget(&[LATE]).await?;
+    Ok(None)
+}
+
+/// Gives the candidate the inputs of a batch: made from `unseen` where there are such inputs, otherwise its own, up to `late_calls` of them late.
+pub(crate) async fn place(
+    problem: &mut Problem,
+    candidate: &mut Candidate,
+    mut calls: Vec<Placed>,
+    unseen: Option<&Inputs>,
+    late_calls: usize,
+) -> Result<Ready, Stop> {
+    if let Some(unseen) = unseen {
+        let placed = write(candidate, unseen, &mut calls).await?;
+        return Ok(Ready { calls, placed, late: Late::default() });
+    }
+    let placed = candidate.place(&calls).await?;
+    let late = refill(problem, candidate, &placed, &mut calls, late_calls).await?;
+    Ok(Ready { calls, placed, late })
+}
+
+/// Makes room for the calls in the candidate's process and, now that it is stopped, writes the inputs there, rotated differently for each call.
+async fn write(candidate: &mut Candidate, unseen: &Inputs, calls: &mut [Placed]) -> Result<Locations, Stop> {
+    let placed = candidate.reserve(calls).await?;
+    let mut pieces = Vec::new();
+    for (index, call) in calls.iter_mut().enumerate() {
+        let by = random_u32() % ROTATIONS;
+        *call = call.instead(LATE, by);
+        let told = placed.call(index).filter(|(tree, located)| **tree == unseen.tree && alike(located, &unseen.tensors));
+        let (_, located) =
+            told.ok_or_else(|| Stop::rejected("channel_tampering", "it says that its inputs are of another form than they are"))?;
+        for (index, window) in candidate.windows(&located)? {
+            pieces.extend(unseen.tensors.get(index).map(|tensor| rotation::pieces(window, tensor, by)).unwrap_or_default());
+        }
+    }
+    candidate.write(pieces, unseen).await?;
+    Ok(placed)
+}
+
 /// Gives up to `most` of the placed calls other inputs, all of them the same. Leaves all as they are where new ones are not of the same form:
 /// shapes may depend on chance.
-pub(crate) async fn refill(
-    problem: &mut Problem,
-    candidate: &Candidate,
-    placed: &Locations,
-    calls: &mut [Placed],
-    most: usize,
-) -> Result<Late, Stop> {
+async fn refill(problem: &mut Problem, candidate: &Candidate, placed: &Locations, calls: &mut [Placed], most: usize) -> Result<Late, Stop> {
     let mut late = Late::default();
     if most == 0 {
         return Ok(late);
@@ -44,11 +102,15 @@ pub(crate) async fn refill(
     while late.calls.len() < most && !numbers.is_empty() {
         let index = numbers.swap_remove(random_below(numbers.len()));
         let Some((tree, located)) = placed.call(index) else { break };
-        if *tree != inputs.tree || !alike(&located, &inputs) {
+        if *tree != inputs.tree || !alike(&located, &inputs.tensors) {
             break;
         }
         match problem.setting.target.backend {
-            Backend::Cpu => candidate.overwrite(&located, &inputs).await?,
+            Backend::Cpu => {
+                let windows = candidate.windows(&located)?.into_iter();
+                let pieces = windows.filter_map(|(index, window)| Some(rotation::pieces(window, inputs.tensors.get(index)?, 0)));
+                candidate.write(pieces.flatten().collect(), &inputs).await?;
+            }
             Backend::Cuda => {
                 if !problem.fill(LATE, &located).await? {
                     late.unknown = Some(index);
@@ -56,18 +118,18 @@ pub(crate) async fn refill(
                 }
             }
         }
-        calls[index] = calls[index].instead(LATE);
+        calls[index] = calls[index].instead(LATE, 0);
         late.calls.push(index);
     }
     Ok(late)
 }
 
+/// Frees what timed batches were made from.
+pub(crate) async fn forget_unseen(problem: &mut Problem, unseen: Option<&Inputs>) -> Result<(), EvaluateError> {
+    if unseen.is_some() { problem.forget(&[LATE]).await } else { Ok(()) }
+}
+
 /// Frees their inputs.
 pub(crate) async fn forget(problem: &mut Problem, late: &Late) -> Result<(), EvaluateError> {
     if *late == Late::default() { Ok(()) } else { problem.forget(&[LATE]).await }
-}
-
-fn alike(located: &[Value], inputs: &Inputs) -> bool {
-    let same = |(a, b): (&Value, &Value)| ["dtype", "shape", "strides", "nbytes"].iter().all(|field| a[field] == b[field]);
-    located.len() == inputs.tensors.len() && located.iter().zip(&inputs.tensors).all(same)
 }

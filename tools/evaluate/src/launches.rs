@@ -15,13 +15,17 @@ const LIBRARY_SHARE: f64 = 0.85;
 /// The most kernels a message names.
 const NAMED: usize = 3;
 
-/// Makes one more call, and says so where the candidate leaves the work to the library.
-pub(crate) async fn look(candidate: &mut Candidate) {
+/// Makes one more call, and says so where the candidate leaves the work to the library. The launchers that Triton had to build for it.
+pub(crate) async fn look(candidate: &mut Candidate) -> Vec<Vec<String>> {
+    let mut launchers = vec![];
     for call in Calls::new().fresh(1) {
-        if let Some(message) = candidate.trace(call).await.as_ref().and_then(left_to_the_library) {
+        let Some(trace) = candidate.trace(call).await else { continue };
+        if let Some(message) = left_to_the_library(&trace) {
             candidate.note(NO_CUSTOM_KERNEL, Severity::Warning, &message);
         }
+        launchers.extend(trace.launchers);
     }
+    launchers
 }
 
 /// What to say of a candidate without a kernel that matters; none for one that has such a kernel.
@@ -57,6 +61,7 @@ mod tests {
             kernels: kernels.iter().map(launched).collect(),
             library_share: Some(share),
             foreign: foreign.iter().map(|name| (*name).to_owned()).collect(),
+            launchers: vec![],
         }
     }
 

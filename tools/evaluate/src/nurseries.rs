@@ -3,6 +3,7 @@
 //! A worker starts when its evaluation does. What is kept ready is one forked process that does not know yet what it will be: it is made
 //! right after the last one was given away, while candidates are built and nothing is measured.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use kernelwright_harness::{Launch, LaunchError, Nursery, Worker};
@@ -13,6 +14,9 @@ use crate::workshop::TritonMode;
 /// How long a fork may take: the machine may be out of memory for a while, but there is always the other way.
 const FORK: Duration = Duration::from_secs(30);
 
+/// How many launchers a nursery builds at most: each stays in its memory.
+const LAUNCHERS: usize = 64;
+
 /// One nursery for each mode of Triton.
 #[derive(Debug, Default)]
 pub(crate) struct Nurseries {
@@ -20,11 +24,18 @@ pub(crate) struct Nurseries {
     interpreted: Mutex<Slot>,
 }
 
+/// A running nursery, and the types of arguments for which it was asked for launchers.
+#[derive(Debug)]
+struct Running {
+    nursery: Nursery,
+    launchers: HashSet<Vec<String>>,
+}
+
 #[derive(Debug, Default)]
 enum Slot {
     #[default]
     Empty,
-    Running(Box<Nursery>),
+    Running(Box<Running>),
     /// This Python cannot be forked, for a reason that stays.
     Unable(String),
 }
@@ -44,7 +55,7 @@ impl Nurseries {
         }
         let say = |error: LaunchError| error.to_string();
         if let Slot::Running(mut running) = std::mem::take(&mut *slot)
-            && let Ok(forked) = running.launch(worker().map_err(say)?, FORK).await
+            && let Ok(forked) = running.nursery.launch(worker().map_err(say)?, FORK).await
         {
             *slot = Slot::Running(running);
             return Ok(forked);
@@ -59,7 +70,7 @@ impl Nurseries {
             Err(error) => return Err(error.to_string()),
         };
         let forked = started.launch(worker().map_err(say)?, FORK).await.map_err(say)?;
-        *slot = Slot::Running(Box::new(started));
+        *slot = Slot::Running(Box::new(Running { nursery: started, launchers: HashSet::new() }));
         Ok(forked)
     }
 
@@ -67,9 +78,23 @@ impl Nurseries {
     pub(crate) async fn prepare(&self, triton: TritonMode) {
         let mut slot = self.slot(triton).lock().await;
         if let Slot::Running(running) = &mut *slot
-            && running.prepare(FORK).await.is_err()
+            && running.nursery.prepare(FORK).await.is_err()
         {
             *slot = Slot::Empty;
+        }
+    }
+
+    /// Has the launchers built that a worker had to build by itself: the next candidates' kernels often take arguments of the same types.
+    pub(crate) async fn learn(&self, triton: TritonMode, launchers: Vec<Vec<String>>) {
+        let mut slot = self.slot(triton).lock().await;
+        for types in launchers {
+            let Slot::Running(running) = &mut *slot else { return };
+            if running.launchers.len() >= LAUNCHERS || !running.launchers.insert(types.clone()) {
+                continue;
+            }
+            if running.nursery.build_launcher(&types, FORK).await.is_err() {
+                *slot = Slot::Empty;
+            }
         }
     }
 

@@ -4,9 +4,9 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use kernelwright_harness::{AskError, Worker};
-use kernelwright_protocol::{Baseline, BaselineKind, DeviceState, Mismatch, Nanoseconds, NotMeasured};
-use serde::Deserialize;
+use kernelwright_protocol::{Baseline, BaselineKind, DeviceState, Finding, Mismatch, Nanoseconds, NotMeasured, Severity};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::EvaluateError;
@@ -35,12 +35,44 @@ pub(crate) struct Facts {
     /// Device memory that was free; absent on `cpu`.
     #[serde(default)]
     pub(crate) device_memory: Option<u64>,
+    /// How the problem wants to be called, for the candidate's worker.
+    #[serde(default)]
+    pub(crate) form: Form,
     /// The name of every set of inputs; the figures above are those of the selected one.
     #[serde(default)]
     pub(crate) sets: Vec<String>,
     /// Plain data that a candidate may import from the problem.
     #[serde(default)]
     pub(crate) constants: Value,
+}
+
+/// How a problem wants to be called, beside the usual way.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Form {
+    /// Inputs and outputs are numpy arrays.
+    #[serde(default)]
+    numpy: bool,
+    /// The parameters whose gradients are asked for; none where only the forward pass is.
+    #[serde(default)]
+    gradients: Option<Vec<String>>,
+}
+
+impl Form {
+    /// What the writer of a candidate has to know of it.
+    fn told(&self) -> Option<String> {
+        if self.numpy {
+            let text = "the reference works on numpy arrays: on cpu the candidate gets numpy arrays too, on cuda tensors; \
+                it may be a function `kernel(*inputs)` in place of `ModelNew`";
+            return Some(text.to_owned());
+        }
+        let names = self.gradients.as_ref()?;
+        let of_parameters = if names.is_empty() { String::new() } else { format!(" and of the parameters {}", names.join(", ")) };
+        Some(format!(
+            "a training problem: the outputs and, through autograd, the gradients of the floating inputs{of_parameters} are compared, and a \
+             timed call is a forward and a backward pass; kernels need a `torch.autograd.Function`. The last of the inputs listed are the \
+             gradients of the outputs, which the evaluator passes to the backward pass; `forward` does not take them"
+        ))
+    }
 }
 
 /// The inputs of one call, to be passed on.
@@ -138,20 +170,32 @@ pub(crate) struct TimedOutcomes {
 pub(crate) struct Placed {
     /// A name for the inputs, unique in an evaluation.
     pub(crate) entry: u32,
-    pub(crate) scale: f64,
-    pub(crate) roll: u32,
-    /// The entry that it is made from.
+    /// The entry that they are made from.
     pub(crate) base: u32,
+    pub(crate) recipe: Recipe,
+}
+
+/// How the inputs of a call are made from those of another entry.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Recipe {
+    /// Floating tensors times `scale`, then rolled along their first dimension that is longer than one.
+    Changed { scale: f64, roll: u32 },
+    /// Dense floating tensors with their last `by` rows in front; see [`crate::rotation`].
+    Rotated { by: u32 },
 }
 
 impl Placed {
-    /// The same call with the inputs of another entry, as they are.
-    pub(crate) fn instead(self, base: u32) -> Self {
-        Self { base, scale: 1.0, roll: 0, ..self }
+    /// The same call with the inputs of another entry.
+    pub(crate) fn instead(self, base: u32, by: u32) -> Self {
+        Self { base, recipe: Recipe::Rotated { by }, ..self }
     }
 
     pub(crate) fn to_json(self) -> Value {
-        json!({"entry": self.entry, "base": self.base, "recipe": {"scale": self.scale, "roll": self.roll}})
+        let recipe = match self.recipe {
+            Recipe::Changed { scale, roll } => json!({"scale": scale, "roll": roll}),
+            Recipe::Rotated { by } => json!({"rotate": by}),
+        };
+        json!({"entry": self.entry, "base": self.base, "recipe": recipe})
     }
 }
 
@@ -169,6 +213,8 @@ pub(crate) struct Problem {
     /// Baselines that were prepared, or could not be; kept as long as the worker lives.
     pub(crate) baselines: Vec<Baseline>,
     pub(crate) sets: Sets,
+    /// The tree and the tensors of the last draw of [`BASE`].
+    base: (Value, Vec<Value>),
     copy_rate: Option<f64>,
     /// Draws on which the reference has lost its device.
     pub(crate) lost_on: Vec<DrawKind>,
@@ -188,6 +234,7 @@ impl Problem {
             construction: fds.into_iter().next(),
             baselines: vec![],
             sets: Sets::default(),
+            base: (Value::Null, vec![]),
             copy_rate: None,
             lost_on: vec![],
         })
@@ -196,6 +243,19 @@ impl Problem {
     /// The memory in which constructor arguments and state lie.
     pub(crate) fn construction(&self) -> Option<BorrowedFd<'_>> {
         self.construction.as_ref().map(OwnedFd::as_fd)
+    }
+
+    /// What the writer of a candidate has to know beside the problem's text.
+    pub(crate) fn form_note(&self) -> Option<Finding> {
+        let several = self.count_sets();
+        let sets = (several > 1).then(|| {
+            format!("the problem has {several} sets of inputs: the candidate has to be right on every one, and the speedup is their geometric mean")
+        });
+        let message = match (self.facts.form.told(), sets) {
+            (Some(form), Some(sets)) => format!("{form}. {sets}"),
+            (form, sets) => form.or(sets)?,
+        };
+        Some(Finding { rule: "problem_form".to_owned(), severity: Severity::Note, message })
     }
 
     /// Makes the inputs of one call and computes what the reference gives for them; the reason, where the reference cannot run on them.
@@ -221,7 +281,16 @@ impl Problem {
             let label = if drawn.label.is_empty() { draw.kind.as_str() } else { drawn.label.as_str() };
             return Ok(Err(format!("{label}: {reason}")));
         }
-        Ok(Ok(drawn.inputs(fds)))
+        let inputs = drawn.inputs(fds);
+        if entry == BASE {
+            self.base = (inputs.tree.clone(), inputs.tensors.clone());
+        }
+        Ok(Ok(inputs))
+    }
+
+    /// Whether these inputs differ from those of [`BASE`] in their values alone.
+    pub(crate) fn is_like_base(&self, inputs: &Inputs) -> bool {
+        self.base.0 == inputs.tree && alike(&self.base.1, &inputs.tensors)
     }
 
     /// The inputs of an entry once more: on a GPU, what was made later lies where they were passed on before.
@@ -308,19 +377,29 @@ impl Problem {
         self.ask::<Value>("forget", json!({"all": true}), &[]).await.map(drop)
     }
 
+    /// Makes it ready for another candidate after an evaluation that was given up halfway; whether that was possible. Where there are
+    /// several sets, the two sides may no longer agree on which is selected.
+    pub(crate) async fn recover(&mut self, limit: Duration) -> bool {
+        self.count_sets() == 1 && self.worker.recover(limit).await.is_ok()
+    }
+
     /// Puts fresh inputs at distinct addresses, for [`Problem::time`] or [`Problem::expect`].
     pub(crate) async fn place(&mut self, calls: &[Placed]) -> Result<(), EvaluateError> {
         let entries: Vec<_> = calls.iter().map(|call| call.to_json()).collect();
         self.ask::<Value>("place", json!({"entries": entries}), &[]).await.map(drop)
     }
 
-    /// Runs placed calls of a baseline; the time on the supervisor's clock.
+    /// Runs placed calls of a baseline; the time from an idle device to an idle device. This process is believed: its own clock says it
+    /// without what it takes to be asked.
     pub(crate) async fn time(&mut self, kind: BaselineKind, calls: &[Placed]) -> Result<Duration, EvaluateError> {
+        #[derive(Deserialize)]
+        struct Timed {
+            inner_ns: u64,
+        }
         let entries: Vec<_> = calls.iter().map(|call| call.entry).collect();
         let fields = json!({"kind": wire_name(kind), "calls": entries, "flush": false});
-        let reply = self.worker.ask("time", fields, &[], trusted::STEP).await;
-        let log = self.worker.log().clone();
-        Ok(reply.map_err(|error| EvaluateError::trusted(error, || log.tail(2000)))?.wall)
+        let (timed, _): (Timed, _) = self.ask("time", fields, &[]).await?;
+        Ok(Duration::from_nanos(timed.inner_ns))
     }
 
     /// What the device says of itself; none where it says nothing.
@@ -370,6 +449,12 @@ impl Problem {
     ) -> Result<(T, Vec<OwnedFd>), EvaluateError> {
         request(&mut self.worker, op, fields, fds, trusted::STEP).await
     }
+}
+
+/// Whether tensors have the same forms, whatever they hold.
+pub(crate) fn alike(tensors: &[Value], others: &[Value]) -> bool {
+    let same = |(a, b): (&Value, &Value)| ["dtype", "shape", "strides", "nbytes"].iter().all(|field| a[field] == b[field]);
+    tensors.len() == others.len() && tensors.iter().zip(others).all(same)
 }
 
 /// What preparing a baseline came to.

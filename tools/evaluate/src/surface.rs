@@ -26,7 +26,9 @@ const UNNAMED: &str = "problem.py";
 
 /// What a host's model is told about the server as a whole.
 const INSTRUCTIONS: &str = "Decides whether a GPU or CPU kernel is right and how fast it is. A problem is a Python file with `Model`, `get_inputs()` and \
-    `get_init_inputs()`; a candidate is a Python file with `ModelNew`, which may hold Triton, inline CUDA or C++. Call measure_baseline once, then \
+    `get_init_inputs()`, or a function `reference`, on tensors or numpy arrays; `SHAPES` gives several sets of inputs to `get_inputs`, and \
+    `backward = True` has gradients compared too. A candidate is a Python file with `ModelNew` or, without it, a function `kernel`; it may \
+    hold Triton, inline CUDA or C++. Call measure_baseline once, then \
     evaluate_kernel for each candidate: only status `correct` carries a time. compile_kernel compiles for any GPU without having it. On target cpu, Triton kernels are checked by the interpreter and not \
     timed. Calls take seconds to minutes and report progress; one that takes longer than `wait_s` answers with status `running` and a job_id: wait on \
     with get_job, or stop it with cancel_job. Repeating a call joins its job, or returns the result that is kept for an hour.";
@@ -64,7 +66,7 @@ struct EvaluateArgs {
     problem: Option<String>,
     /// Path of the problem file on the server's machine.
     problem_file: Option<PathBuf>,
-    /// Source of the candidate file: a class `ModelNew` with the constructor and forward of `Model`. Give this or `candidate_file`.
+    /// Source of the candidate file: a class `ModelNew` with the constructor and forward of `Model`, or a function `kernel`. Give this or `candidate_file`.
     candidate: Option<String>,
     /// Path of the candidate file on the server's machine.
     candidate_file: Option<PathBuf>,
@@ -136,7 +138,7 @@ impl Server {
         let evaluator = self.evaluator.clone();
         let evaluate = |work: Work| async move {
             let say = |message: &str| work.say(message);
-            unless_cancelled(&work, evaluator.evaluate(&request, &say)).await
+            evaluator.evaluate_until(&request, &say, &work.cancelled()).await.map_err(|error| failure(&error))
         };
         self.jobs.call(&context, job, evaluate).await
     }
@@ -277,7 +279,7 @@ async fn unless_cancelled<T>(job: &Work, work: impl Future<Output = Result<T, Ev
     let cancelled = job.cancelled();
     tokio::select! {
         answer = work => answer.map_err(|error| failure(&error)),
-        () = cancelled.cancelled() => Err(ToolFailure::new("cancelled", "the evaluation was cancelled", "call again to start over")),
+        () = cancelled.cancelled() => Err(failure(&EvaluateError::Cancelled)),
     }
 }
 

@@ -1,12 +1,16 @@
 //! Where workers come from: the interpreter, the unpacked package, the folders.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use kernelwright_harness::{HarnessError, Interpreter, Launch, LaunchError, Package, Role, Scratch, Worker, WorkerLog};
 use kernelwright_protocol::{Backend, Target};
-use tokio::sync::oneshot;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::{Mutex, oneshot};
 
+use crate::builds::Builds;
 use crate::draws::random_u32;
 use crate::nurseries::Nurseries;
 use crate::problem::{Problem, Setting};
@@ -15,6 +19,9 @@ use crate::{EvaluateError, Settings};
 
 /// How many logs are kept.
 const LOGS: usize = 200;
+
+/// After how many new ones the oldest go.
+const MORE_LOGS: u32 = 50;
 
 /// A machine that was found able to run workers.
 #[derive(Debug)]
@@ -30,6 +37,21 @@ struct Inner {
     threads: usize,
     logs: AtomicU32,
     nurseries: Nurseries,
+    builds: Builds,
+    /// What builders said is installed, by the programs they were asked for.
+    installed: Mutex<HashMap<String, String>>,
+    /// What torch would build for, by target; none where it cannot say.
+    cuda_archs: Mutex<HashMap<Target, Option<CudaArch>>>,
+    /// Kept while it is made, so that whoever locks it knows that nothing is going on.
+    spare: Arc<tokio::sync::Mutex<Option<Spare>>>,
+}
+
+/// An untrusted worker that has opened its device already.
+#[derive(Debug)]
+struct Spare {
+    bench: Bench,
+    setting: Setting,
+    started: Started,
 }
 
 /// A worker, and why it could not be forked where it was started from nothing.
@@ -39,8 +61,17 @@ pub(crate) struct Started {
     pub(crate) not_forked: Option<String>,
 }
 
+/// Architectures of CUDA as torch writes them, e.g. `9.0`.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct CudaArch {
+    /// What is built for: what `TORCH_CUDA_ARCH_LIST` says where the user has set it, else the target's own.
+    pub(crate) built_for: String,
+    /// The target's own.
+    pub(crate) own: String,
+}
+
 /// What an untrusted worker must be started with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bench {
     pub(crate) backend: Backend,
     /// Triton reads its mode when it is imported, before the candidate is known to the worker.
@@ -77,10 +108,22 @@ impl Workshop {
         let interpreter = Interpreter::find(settings.python.as_deref())?;
         let package = Package::unpack(&settings.cache_dir)?;
         Scratch::sweep(&settings.cache_dir);
-        prune(&settings.cache_dir.join("logs"));
+        WorkerLog::prune(&settings.cache_dir.join("logs"), LOGS);
         let available = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = settings.threads.unwrap_or(available).clamp(1, available);
-        let inner = Inner { settings, interpreter, package, threads, logs: AtomicU32::new(0), nurseries: Nurseries::default() };
+        let builds = Builds::new(&settings.cache_dir, available);
+        let inner = Inner {
+            settings,
+            interpreter,
+            package,
+            threads,
+            logs: AtomicU32::new(0),
+            nurseries: Nurseries::default(),
+            spare: Arc::default(),
+            builds,
+            installed: Mutex::default(),
+            cuda_archs: Mutex::default(),
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -100,14 +143,99 @@ impl Workshop {
         Problem::load(self.start(Role::Trusted, bench).await?.worker, source, name, setting).await
     }
 
-    /// An untrusted worker without a candidate.
-    pub(crate) async fn bench(&self, bench: Bench) -> Result<Started, LaunchError> {
+    /// An untrusted worker without a candidate, for a candidate on the target of `setting`.
+    pub(crate) async fn bench(&self, bench: Bench, setting: &Setting) -> Result<Started, LaunchError> {
+        let spare = self.inner.spare.lock().await.take();
+        if let Some(Spare { started: mut ready, .. }) = spare.filter(|spare| spare.bench == bench && spare.setting.target == setting.target)
+            // A process that something has happened to since is none to judge a candidate by.
+            && ready.worker.ask("open", setting.to_json(), &[], trusted::STEP).await.is_ok()
+        {
+            return Ok(ready);
+        }
         self.start(Role::Untrusted, bench).await
+    }
+
+    /// Starts a worker for the next candidate and has it open its device, while this candidate is built and first run: a GPU takes longer
+    /// for that than for most kernels. Goes on by itself; [`Workshop::quiet`] waits for it.
+    pub(crate) async fn prepare_next(&self, bench: Bench, setting: Setting) {
+        let mut slot = Arc::clone(&self.inner.spare).lock_owned().await;
+        let inner = Arc::clone(&self.inner);
+        tokio::spawn(async move {
+            *slot = None;
+            let Ok(mut started) = inner.start(Role::Untrusted, bench).await else { return };
+            inner.nurseries.prepare(bench.triton).await;
+            if started.worker.ask("open", setting.to_json(), &[], trusted::STEP).await.is_ok() {
+                *slot = Some(Spare { bench, setting, started });
+            }
+        });
+    }
+
+    /// Returns when nothing is prepared any more that would disturb a measurement.
+    pub(crate) async fn quiet(&self) {
+        drop(self.inner.spare.lock().await);
+    }
+
+    /// Has Triton launchers built ahead for the next candidates; this goes on by itself.
+    pub(crate) fn learn(&self, triton: TritonMode, launchers: Vec<Vec<String>>) {
+        if !launchers.is_empty() {
+            let inner = Arc::clone(&self.inner);
+            tokio::spawn(async move {
+                inner.nurseries.learn(triton, launchers).await;
+                inner.nurseries.prepare(triton).await;
+            });
+        }
+    }
+
+    /// What candidates have torch build.
+    pub(crate) fn builds(&self) -> &Builds {
+        &self.inner.builds
+    }
+
+    /// A confined worker without a device.
+    pub(crate) async fn builder(&self, process: kernelwright_harness::sandbox::Limits) -> Result<Worker, LaunchError> {
+        let bench = Bench { backend: Backend::Cpu, triton: TritonMode::Compiled, process };
+        Ok(self.start(Role::Builder, bench).await?.worker)
+    }
+
+    /// What is installed here that decides what these programs make of a source: asked once, of a process that nobody's code has run in.
+    pub(crate) async fn installed(&self, programs: &[&str]) -> Result<String, String> {
+        #[derive(Deserialize)]
+        struct Installed {
+            installed: String,
+        }
+        let mut known = self.inner.installed.lock().await;
+        let key = programs.join("\n");
+        if let Some(text) = known.get(&key) {
+            return Ok(text.clone());
+        }
+        let mut worker = self.builder(Limits::default().process).await.map_err(|error| error.to_string())?;
+        let answer = worker.ask("installed", json!({"programs": programs}), &[], trusted::START).await;
+        worker.end().await;
+        let answer = answer.map_err(|error| error.to_string())?.ok;
+        let text = Installed::deserialize(answer).map_err(|error| error.to_string())?.installed;
+        Ok(known.entry(key).or_insert(text).clone())
+    }
+
+    /// What torch would build CUDA sources for.
+    pub(crate) async fn cuda_arch(&self, target: Target) -> Option<CudaArch> {
+        let mut known = self.inner.cuda_archs.lock().await;
+        if let Some(arch) = known.get(&target) {
+            return arch.clone();
+        }
+        let bench = Bench { backend: target.backend, triton: TritonMode::Compiled, process: Limits::default().process };
+        let mut worker = self.start(Role::Trusted, bench).await.ok()?.worker;
+        let answer = worker.ask("cuda_arch", json!({"device": target.to_string()}), &[], trusted::START).await;
+        worker.end().await;
+        let arch = answer.ok().and_then(|reply| CudaArch::deserialize(reply.ok).ok());
+        known.entry(target).or_insert(arch).clone()
     }
 
     /// Ends what only serves to start workers.
     pub(crate) fn rest(&self) {
         self.inner.nurseries.clear();
+        if let Ok(mut spare) = self.inner.spare.try_lock() {
+            *spare = None;
+        }
     }
 
     /// Starts a worker in a task of its own: a nursery that was left halfway through a fork would be lost for the next evaluation.
@@ -145,7 +273,11 @@ impl Inner {
 
     fn launch(&self, role: Role, bench: Bench) -> Result<Launch<'_>, LaunchError> {
         let number = self.logs.fetch_add(1, Ordering::Relaxed);
-        let log = self.settings.cache_dir.join("logs").join(format!("{}-{number:04}.log", std::process::id()));
+        let logs = self.settings.cache_dir.join("logs");
+        if number % MORE_LOGS == MORE_LOGS - 1 {
+            WorkerLog::prune(&logs, LOGS);
+        }
+        let log = logs.join(format!("{}-{number:04}.log", std::process::id()));
         let variables = match bench.triton {
             TritonMode::Compiled => vec![],
             TritonMode::Interpreted => {
@@ -162,19 +294,10 @@ impl Inner {
             threads: self.threads(bench.triton),
             limits: bench.process,
             variables,
+            readable: if role == Role::Builder { vec![self.builds.readable().to_path_buf()] } else { vec![] },
             scratch,
             log: WorkerLog::at(log),
         })
-    }
-}
-
-/// Removes all but the newest logs.
-fn prune(folder: &std::path::Path) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    let mut logs: Vec<_> = entries.flatten().filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()))).collect();
-    logs.sort_by(|a, b| b.cmp(a));
-    for (_, path) in logs.iter().skip(LOGS) {
-        let _ = std::fs::remove_file(path);
     }
 }
 

@@ -17,7 +17,7 @@ from kernelwright_worker.channel import Channel, WorkerError  # noqa: E402
 # The tools of the interpreter's environment (ninja for C++ extensions) are found although nobody activated it.
 os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
 
-ROLES = {"trusted": "trusted", "untrusted": "untrusted", "profile": "profile_role", "compile": "compile_role"}
+ROLES = {"trusted": "trusted", "untrusted": "untrusted", "profile": "profile_role", "compile": "compile_role", "builder": "builder"}
 
 
 def main() -> int:

@@ -18,7 +18,8 @@ mod worker;
 pub use error::HarnessError;
 pub use interpreter::Interpreter;
 pub use package::Package;
-pub use scratch::{Scratch, default_cache, read_beneath};
+pub use scratch::{Scratch, copy_beneath, default_cache, read_beneath};
 pub use worker::{
-    Arena, AskError, Exit, FreezeError, Launch, LaunchError, Nursery, Ready, Refusal, Reply, Role, Window, Worker, WorkerLog, supervise,
+    Arena, AskError, Exit, FreezeError, Launch, LaunchError, Nursery, Ready, Refusal, Reply, Role, Watch, Window, Worker, WorkerLog,
+    supervise,
 };

@@ -55,6 +55,18 @@ impl Scratch {
 
 /// Reads a file that confined code has left below its scratch folder: a plain file, without following any link, at most `limit` bytes.
 pub fn read_beneath(folder: &Path, name: &str, limit: Bytes) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    open_beneath(folder, name, limit)?.take(limit.0).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+/// Copies a file that confined code has left, as [`read_beneath`] reads it, to a file that is not there yet.
+pub fn copy_beneath(folder: &Path, name: &str, limit: Bytes, to: &Path) -> io::Result<()> {
+    let from = open_beneath(folder, name, limit)?;
+    io::copy(&mut from.take(limit.0), &mut File::create_new(to)?).map(drop)
+}
+
+fn open_beneath(folder: &Path, name: &str, limit: Bytes) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let folder = File::open(folder)?;
@@ -63,9 +75,7 @@ pub fn read_beneath(folder: &Path, name: &str, limit: Bytes) -> io::Result<Vec<u
     if !meta.is_file() || meta.len() > limit.0 {
         return Err(io::Error::other("not a plain file of the expected size"));
     }
-    let mut content = Vec::new();
-    file.take(limit.0).read_to_end(&mut content)?;
-    Ok(content)
+    Ok(file)
 }
 
 impl Drop for Scratch {

@@ -137,6 +137,7 @@ impl Profiler {
             threads: self.threads(),
             limits: Limits::default(),
             variables: vec![],
+            readable: vec![],
             scratch: Scratch::new(&self.settings.cache_dir)?,
             log: WorkerLog::at(log_folder.path().join("worker.log")),
         };

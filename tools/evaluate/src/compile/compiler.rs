@@ -174,6 +174,7 @@ impl KernelCompiler {
             threads: self.threads(),
             limits: settings.limits.process,
             variables: vec![],
+            readable: vec![],
             scratch: Scratch::new(&settings.cache_dir)?,
             log: WorkerLog::at(log.path().join("worker.log")),
         };

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from . import failures
+from . import failures, forms
 from .channel import WorkerError
 from .device import Device
 from .reference import Reference, agree
@@ -50,7 +50,7 @@ class Baselines:
 
     def _compiled(self) -> Callable[..., Any]:
         torch.compiler.reset()
-        return torch.compile(self._reference.module, mode=COMPILE_MODE, dynamic=False)
+        return forms.compiled(self._reference.module, mode=COMPILE_MODE, dynamic=False)
 
     def callable(self, kind: object) -> Callable[..., Any]:
         """A prepared baseline."""

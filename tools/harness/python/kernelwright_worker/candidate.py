@@ -1,4 +1,4 @@
-"""The candidate: one file with `ModelNew`, imported from where it was written so that `inspect.getsource` finds its kernels.
+"""The candidate: one file with `ModelNew` or a function `kernel`, imported from where it was written so that `inspect.getsource` finds its kernels.
 
 Its code runs in this process. Whatever it returns is reduced to plain tensors and data before anything is said about it.
 """
@@ -16,9 +16,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import failures
+from . import failures, forms
 from .channel import WorkerError
 from .device import Device, seed_all
+from .forms import Form
 from .layout import admit_plain
 from .trees import Tree, Untransportable, decode, encode
 
@@ -39,6 +40,8 @@ class Candidate:
         self._device = device
         self._seed = seed
         self._class: Any = None
+        #: What is called where there is no class.
+        self._kernel: Any = None
         self._module: Any = None
 
     def offer(self, problem_name: object, constants: object) -> None:
@@ -63,13 +66,11 @@ class Candidate:
         return file.startswith(self._folder)
 
     def import_file(self) -> int:
-        """Imports the file and finds `ModelNew`; nanoseconds."""
+        """Imports the file and finds what to call; nanoseconds."""
         start = _clock()
         module = self.guarded("import", "import", self._execute)
         nanoseconds = _clock() - start
-        self._class = getattr(module, "ModelNew", None)
-        if not callable(self._class):
-            raise WorkerError("no_model_new", "import", "the file defines no class `ModelNew`")
+        self._class, self._kernel = forms.entry_points(module)
         return nanoseconds
 
     def _execute(self) -> Any:
@@ -81,18 +82,23 @@ class Candidate:
         specification.loader.exec_module(module)
         return module
 
-    def construct(self, init: list[Any], state: list[tuple[str, Tensor]]) -> dict[str, Any]:
-        """Builds `ModelNew` as the reference was built and copies the reference's state by name."""
+    def construct(self, init: list[Any], state: list[tuple[str, Tensor]], form: Form) -> dict[str, Any]:
+        """Builds `ModelNew` as the reference was built, copies the reference's state by name and gives it the problem's form."""
+        if form.numpy:
+            # There are no arrays on a GPU: its candidates work on tensors.
+            init, form = (forms.arrays_for(init), form) if not self._device.is_cuda else (init, Form())
         start = _clock()
         self._device.set_flags()
         seed_all(self._seed)
         module = self.guarded("construct", "construct", lambda: self._build(init))
         matched, unmatched = self.guarded("construct", "construct", lambda: self._adopt(module, state))
         self._device.synchronize()
-        self._module = module
+        self._module = form.around(module, self._device.torch)
         return {"construct_ns": _clock() - start, "matched": matched, "unmatched": unmatched}
 
     def _build(self, init: list[Any]) -> Any:
+        if self._class is None:
+            return self._kernel
         module = self._class(*init)
         if isinstance(module, torch.nn.Module):
             return module.eval().to(self._device.torch)

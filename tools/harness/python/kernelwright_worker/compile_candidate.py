@@ -10,14 +10,15 @@ from typing import Any
 
 import torch
 
-from . import failures
+from . import failures, forms
 from .channel import WorkerError
 from .compile_artifacts import Artifacts
 from .compile_device import Part, move, place, pretend
-from .compile_extension import Extensions, Unfollowable
+from .compile_extension import Extensions
 from .compile_process import Report
 from .compile_triton import Launches
 from .device import seed_all
+from .extension_build import Unfollowable
 from .problem import Problem
 from .trees import map_tensors
 
@@ -61,6 +62,8 @@ def follow(part: Part, problem_source: str, path: Path, artifacts: Artifacts, at
         made = _guarded(report, own, "construct", lambda: _construct(module, init))
         if made is not None:
             _guarded(report, own, "run", lambda: made(*inputs))
+            if problem.trains:
+                report({"note": "a training problem: kernels that only the backward pass launches were not compiled, it needs the device"})
         extensions.compile()
 
 
@@ -89,14 +92,14 @@ def _import(path: Path) -> Any:
     module = importlib.util.module_from_spec(specification)
     sys.modules[_MODULE_NAME] = module
     specification.loader.exec_module(module)
-    if not callable(getattr(module, "ModelNew", None)):
-        raise WorkerError("no_model_new", "import", "the file defines no class `ModelNew`")
+    forms.entry_points(module)
     return module
 
 
 def _construct(module: Any, init: list[Any]) -> Any:
     seed_all(_SEED)
-    return move(module.ModelNew(*init))
+    made_by, kernel = forms.entry_points(module)
+    return kernel if made_by is None else move(made_by(*init))
 
 
 def _guarded(report: Report, own: Callable[[str], bool], phase: str, work: Callable[[], Any]) -> Any:

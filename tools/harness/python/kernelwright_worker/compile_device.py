@@ -130,7 +130,7 @@ def pretend(part: Part, counts: dict[str, tuple[int, int]]) -> FakeTensorMode:
     import triton
 
     triton.runtime.driver.set_active(Driver(part, counts))
-    _patch_torch(part)
+    patch_torch(part)
     return _Mode(allow_non_fake_inputs=True)
 
 
@@ -141,7 +141,8 @@ class _Mode(FakeTensorMode):
         return True
 
 
-def _patch_torch(part: Part) -> None:
+def patch_torch(part: Part) -> None:
+    """Has torch answer what is asked of a device as the part would."""
     properties = types.SimpleNamespace(
         name=part.name,
         major=part.capability[0],

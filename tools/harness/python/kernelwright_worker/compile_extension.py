@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import types
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,16 +15,13 @@ from time import perf_counter_ns
 from typing import Any
 
 from . import compile_cuda, compile_figures, failures
+from .builder import Stub
 from .compile_artifacts import Artifacts
 from .compile_cuda import CudaError, install_nvcc
 from .compile_device import Part
 from .compile_process import Report, Task, run
 
 _COMPILERS = re.compile(r"(?:.*/)?(?:g\+\+|gcc|c\+\+|cc|clang(?:\+\+)?|nvcc|hipcc)(?:-[\d.]+)?$")
-
-
-class Unfollowable(BaseException):
-    """The candidate calls what only a device can run. No `Exception`: a fallback of the candidate's must not catch it."""
 
 
 @dataclass
@@ -78,7 +74,7 @@ class Extensions:
             return [str(word) for word in options.get(key) or []]
 
         self._waiting.append(_Extension(name, cpp, cuda, words("extra_cflags"), words("extra_cuda_cflags"), words("extra_include_paths")))
-        return _Stub(name)
+        return Stub(name)
 
     def compile(self) -> None:
         """Compiles what was handed over since the last time."""
@@ -177,19 +173,6 @@ class Extensions:
 
     def _missing(self, extension: _Extension, reason: str, hint: str, what: str | None = None) -> None:
         self._report({"not_compiled": {"what": what or f"the sources of {extension.name}", "reason": reason, "hint": hint}})
-
-
-class _Stub(types.ModuleType):
-    """Stands for a built extension; its functions cannot be called."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-
-        def call(*_arguments: Any, **_options: Any) -> Any:
-            raise Unfollowable(f"forward was followed up to {self.__name__}.{name}: what it launches after that is not seen")
-
-        return call
 
 
 def software() -> list[str]:

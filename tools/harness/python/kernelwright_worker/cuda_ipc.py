@@ -23,6 +23,8 @@ _HANDLE_BYTES = 64
 _PAGE = 2 << 20
 _ALIGNMENT = 512
 _LAZY_ENABLE_PEER_ACCESS = 1
+#: The pointer attribute that no other allocation of this process ever has, an earlier one at the same address included.
+_BUFFER_ID = 7
 
 
 class _Handle(ctypes.Structure):
@@ -44,6 +46,7 @@ def _driver() -> ctypes.CDLL:
     library.cuMemcpyDtoD_v2.argtypes = [pointer, pointer, size]
     library.cuMemAlloc_v2.argtypes = [ctypes.POINTER(pointer), size]
     library.cuMemFree_v2.argtypes = [pointer]
+    library.cuPointerGetAttribute.argtypes = [ctypes.c_void_p, ctypes.c_int, pointer]
     return library
 
 
@@ -79,11 +82,29 @@ def export(address: int, device: int) -> dict[str, Any]:
     }
 
 
-def block(address: int, device: int) -> dict[str, Any]:
-    """The whole allocation that holds `address`, and the handle by which another process opens it; raises `DriverError`."""
-    exported = export(address, device)
-    base, size = _extent(address)
-    return {"address": base, "nbytes": size, "handle": exported["handle"], "device": device}
+class Blocks:
+    """The allocations of device memory in which addresses lie, each with the handle by which another process opens it.
+
+    The driver takes tens of microseconds for a handle, so that of an allocation is kept as long as the allocation lives.
+    """
+
+    def __init__(self) -> None:
+        #: By where an allocation begins: its identity and its entry.
+        self._known: dict[int, tuple[int, dict[str, Any]]] = {}
+        self._base, self._size, self._identity = ctypes.c_uint64(), ctypes.c_size_t(), ctypes.c_uint64()
+        self._range = ctypes.byref(self._base), ctypes.byref(self._size)
+        self._attribute = ctypes.byref(self._identity), _BUFFER_ID
+
+    def holding(self, address: int, device: int) -> dict[str, Any]:
+        """The allocation that holds `address`, as it is now; raises `DriverError` for memory that cannot be shared."""
+        _call("cuMemGetAddressRange_v2", *self._range, address)
+        base = self._base.value
+        _call("cuPointerGetAttribute", *self._attribute, base)
+        known = self._known.get(base)
+        if known is None or known[0] != self._identity.value:
+            entry = {"address": base, "nbytes": self._size.value, "handle": export(base, device)["handle"], "device": device}
+            known = self._known[base] = self._identity.value, entry
+        return known[1]
 
 
 class Outbox:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import random
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -78,10 +80,22 @@ class Device:
         self._tf32 = bool((policy or {}).get("tf32", False))
         self.set_flags()
 
-    def set_flags(self) -> None:
-        """Sets threads and precision flags again, after code ran that may have changed them."""
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Leaves operators to one thread meanwhile: on small tensors waking others takes longer than the work."""
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            self._set_threads()
+
+    def _set_threads(self) -> None:
         if self._threads is not None:
             torch.set_num_threads(self._threads)
+
+    def set_flags(self) -> None:
+        """Sets threads and precision flags again, after code ran that may have changed them."""
+        self._set_threads()
         tf32 = self._tf32
         torch.set_float32_matmul_precision("high" if tf32 else "highest")
         torch.backends.cuda.matmul.allow_tf32 = tf32

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from . import cupti
 from .device import Device
 
 #: Kernels of torch and of the libraries it calls, copies and fills, and what torch.compile generates.
@@ -54,6 +55,11 @@ class _Clocked(TorchDispatchMode):
         self._device = device
         self.times: dict[str, int] = defaultdict(int)
         self.counts: dict[str, int] = defaultdict(int)
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Otherwise the first operator imports all of torch.compile, which takes longer than everything else here.
+        return False
 
     def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
         self._device.synchronize()
@@ -94,20 +100,19 @@ def _clocked(device: Device, call: Callable[[], Any]) -> tuple[_Clocked, int]:
 
 def _device_kernels(device: Device, call: Callable[[], Any]) -> list[tuple[str, int, bool]] | None:
     """The device's kernels by time; None where the driver's tracing is not to be had."""
-    from torch.autograd import DeviceType
-    from torch.profiler import ProfilerActivity, profile
 
-    times: dict[str, float] = defaultdict(float)
-    try:
-        with torch.no_grad(), profile(activities=[ProfilerActivity.CUDA]) as session:
+    def finished() -> None:
+        with torch.no_grad():
             call()
-            device.synchronize()
-        for event in session.events() or []:
-            if event.device_type == DeviceType.CUDA and not getattr(event, "is_user_annotation", False):
-                times[event.name] += event.time_range.elapsed_us() * 1e3
-    except RuntimeError:
+        device.synchronize()
+
+    times: dict[str, int] = defaultdict(int)
+    try:
+        for name, nanoseconds in cupti.activities(finished):
+            times[name] += nanoseconds
+    except cupti.Unavailable:
         return None
-    return [(name, int(ns), _LIBRARY_KERNEL.search(name) is not None) for name, ns in times.items()] or None
+    return [(name, ns, _LIBRARY_KERNEL.search(name) is not None) for name, ns in times.items()] or None
 
 
 def foreign_code() -> list[str]:

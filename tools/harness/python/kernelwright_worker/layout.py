@@ -16,7 +16,7 @@ from torch import Tensor
 from .trees import Untransportable, dtype_name, dtype_named
 
 # Bound here, and called on the class: a tensor object can carry attributes of its own in the place of methods.
-_detach = Tensor.detach
+_detach, _storage, _offset = Tensor.detach, Tensor.untyped_storage, Tensor.storage_offset
 
 _MAX_ELEMENTS = 1 << 62
 _MAX_DIMENSIONS = 64
@@ -133,12 +133,20 @@ def same_bits(a: Tensor, b: Tensor) -> bool:
     return torch.equal(a.contiguous().view(words), b.contiguous().view(words))
 
 
+def has_memory(tensor: Tensor) -> bool:
+    """Whether a plain tensor lies within its storage. Where it does not, torch would make room on the next use, often where its values still lie."""
+    nbytes = Layout.of(tensor).nbytes
+    return nbytes == 0 or _storage(tensor).nbytes() >= _offset(tensor) * tensor.dtype.itemsize + nbytes
+
+
 def admit_plain(tensor: Tensor) -> Tensor:
-    """The tensor whose memory says all about it, or `Untransportable`: no subclasses, no lazy or sparse layouts."""
+    """The tensor whose memory says all about it, or `Untransportable`: no subclasses, no lazy or sparse layouts, no memory given back."""
     if type(tensor) not in (Tensor, torch.nn.Parameter):
         kind = type(tensor)
         raise Untransportable(f"a tensor subclass, {kind.__module__}.{kind.__qualname__}")
     if tensor.layout is not torch.strided or tensor.is_quantized or tensor.device.type not in ("cpu", "cuda"):
         raise Untransportable(f"a tensor of layout {tensor.layout} on {tensor.device.type}; plain strided tensors are needed")
+    if not has_memory(tensor):
+        raise Untransportable("a tensor whose storage does not hold it")
     # Conjugation and negation may be pending: only then does the memory hold other values than the tensor.
     return _detach(tensor).resolve_conj().resolve_neg()

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from . import cuda_ipc
-from .layout import Layout, admit_plain, fresh_copy
-from .trees import Tree, encode
+from .layout import Layout, admit_plain, fresh_copy, has_memory
+from .trees import Tree, Untransportable, encode
 
 # Bound here, and called on the class: a tensor object can carry attributes of its own in the place of methods.
 _address, _strides, _is_conj, _is_neg = Tensor.data_ptr, Tensor.stride, Tensor.is_conj, Tensor.is_neg
@@ -23,11 +23,11 @@ _address, _strides, _is_conj, _is_neg = Tensor.data_ptr, Tensor.stride, Tensor.i
 class Locations:
     """The forms and addresses of calls that were added, in their order."""
 
-    def __init__(self) -> None:
+    def __init__(self, blocks: cuda_ipc.Blocks) -> None:
         self._forms: list[dict[str, Any]] = []
         self._known: dict[Any, int] = {}
         self._calls: list[list[int]] = []
-        self._blocks = _Blocks()
+        self._found = _Found(blocks)
         #: What was made here and has to stay until it was read.
         self.kept: list[Tensor] = []
 
@@ -57,37 +57,37 @@ class Locations:
         if tensor.device.type == "cpu" or not tensor.numel():
             return _address(tensor)
         try:
-            self._blocks.find(_address(tensor), tensor.device.index)
+            self._found.find(_address(tensor), tensor.device.index)
         except cuda_ipc.DriverError:
+            if not has_memory(tensor):
+                raise Untransportable("a tensor whose storage does not hold it") from None
             # Memory of another allocator (a pool, a graph, an expandable segment) cannot be opened elsewhere; a copy can.
             tensor = fresh_copy(tensor, tensor.device)
             self.kept.append(tensor)
             torch.cuda.synchronize(tensor.device)
-            self._blocks.find(_address(tensor), tensor.device.index)
+            self._found.find(_address(tensor), tensor.device.index)
         return _address(tensor)
 
     def reply(self) -> dict[str, Any]:
         """What the supervisor is told."""
-        return {"forms": self._forms, "calls": self._calls, "blocks": self._blocks.list()}
+        return {"forms": self._forms, "calls": self._calls, "blocks": self._found.blocks}
 
 
-class _Blocks:
-    """The allocations of device memory in which addresses were found, each with the handle another process opens it by."""
+class _Found:
+    """The blocks in which addresses were found, in the order of their own."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: cuda_ipc.Blocks) -> None:
+        self._known = known
         self._starts: list[int] = []
-        self._blocks: list[dict[str, Any]] = []
+        self.blocks: list[dict[str, Any]] = []
 
     def find(self, address: int, device: int) -> None:
         at = bisect_right(self._starts, address) - 1
-        if at >= 0 and address < self._starts[at] + self._blocks[at]["nbytes"]:
+        if at >= 0 and address < self._starts[at] + self.blocks[at]["nbytes"]:
             return
-        block = cuda_ipc.block(address, device)
+        block = self._known.holding(address, device)
         self._starts.insert(at + 1, block["address"])
-        self._blocks.insert(at + 1, block)
-
-    def list(self) -> list[dict[str, Any]]:
-        return self._blocks
+        self.blocks.insert(at + 1, block)
 
 
 def _key(tensor: Tensor) -> Any:

@@ -1,7 +1,7 @@
 """The nursery: a process that has imported what every worker needs, and forks a worker in milliseconds where starting one takes seconds.
 
-All it ever does is import and fork. It runs no problem, no candidate and no parallel operation, touches no device and holds no secret: what
-it has in memory, every worker can read in its own copy. A worker is a grandchild: its parent in between ends at once, so the
+All it ever does is import, build Triton's launchers and fork. It runs no problem, no candidate and no parallel operation, touches no device
+and holds no secret: what it has in memory, every worker can read in its own copy. A worker is a grandchild: its parent in between ends at once, so the
 supervisor, to whom orphans come, is its parent, reaps it, and can stop and kill it as it can an executed one. It confines itself before
 anything of a request reaches it.
 """
@@ -16,12 +16,14 @@ import sys
 import tempfile
 from dataclasses import dataclass
 
-from . import confine
+from . import confine, triton_driver
 from .channel import Channel, Message, WorkerError
 from .ready import describe_python
 
-#: What workers import in any case. `torch.utils.cpp_extension` must not be among them: with a GPU its import opens the device.
+#: What workers import in any case.
 _MODULES = ("kernelwright_worker.trusted", "kernelwright_worker.untrusted")
+#: What candidates that build extensions import; with a GPU it asks for the device, which its import can do without.
+_EXTENSIONS = "torch.utils.cpp_extension"
 _NAME = "kw-"
 #: How long a forked process may take to show that it works, in seconds.
 _TRIAL_S = 20
@@ -43,6 +45,7 @@ class _Nursery:
         for name in _MODULES:
             importlib.import_module(name)
         _ready_triton()
+        _ready_extensions()
         confine.name_process(_NAME + "nursery")
         confine.forbid_inspection()
         # A fork ends the threads that numpy's linear algebra has started, and tells what a user namespace takes.
@@ -53,11 +56,14 @@ class _Nursery:
         gc.freeze()
 
     def run(self, channel: Channel) -> Born | None:
-        """Forks a worker for each request; None at end of file, and in a worker what it is."""
+        """Forks a worker for each request that asks for one; None at end of file, and in a worker what it is."""
         channel.send(self._ready)
         while (message := channel.receive()) is not None:
             identifier = message.body.get("id")
             try:
+                if message.body.get("op") == "launcher":
+                    channel.send({"id": identifier, "ok": {"built": triton_driver.build(message.body.get("types"))}})
+                    continue
                 pid = self._fork(channel, message)
                 if isinstance(pid, Born):
                     return pid
@@ -70,7 +76,7 @@ class _Nursery:
 
     def _fork(self, channel: Channel, message: Message) -> int | Born:
         if message.body.get("op") != "fork" or len(message.fds) != 1:
-            raise WorkerError("internal", "fork", "a nursery only forks, for one channel at a time")
+            raise WorkerError("internal", "fork", "a nursery forks for one channel at a time")
         read, write = os.pipe()
         between = _fork_process()
         if between == 0:
@@ -165,8 +171,7 @@ def _check_forkable() -> None:
     threads = [_thread_name(thread) for thread in os.listdir("/proc/self/task")]
     if len(threads) > 1 and not _survives_fork():
         raise WorkerError("not_forkable", "start", f"a fork misses one of the threads that importing torch and triton starts: {', '.join(threads)}")
-    opened = {target for target in map(_target, os.listdir("/proc/self/fd")) if target.startswith(_DEVICES)}
-    if opened:
+    if opened := _opened_devices():
         raise WorkerError("not_forkable", "start", f"importing torch and triton opens {', '.join(sorted(opened))}")
 
 
@@ -176,8 +181,36 @@ def _ready_triton() -> None:
         for name in _TRITON_MODULES:
             importlib.import_module(name)
         importlib.import_module("triton.runtime.cache").triton_key()
+        triton_driver.prepare()
     except (ImportError, AttributeError):
         pass  # no Triton, or one that arranges this differently: its first kernel pays
+
+
+def _ready_extensions() -> None:
+    """Imports torch's extension builder where that opens no device, tried in a child."""
+    child = _fork_process()
+    if child == 0:
+        try:
+            _import_extensions()
+            os._exit(1 if _opened_devices() else 0)
+        except BaseException:
+            os._exit(1)
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0:
+        _import_extensions()
+
+
+def _import_extensions() -> None:
+    """Its import asks for a device only to warn of a toolkit without one."""
+    cuda = importlib.import_module("torch").cuda
+    asked, cuda.is_available = cuda.is_available, lambda: True
+    try:
+        importlib.import_module(_EXTENSIONS)
+    finally:
+        cuda.is_available = asked
+
+
+def _opened_devices() -> set[str]:
+    return {target for target in map(_target, os.listdir("/proc/self/fd")) if target.startswith(_DEVICES)}
 
 
 def _survives_fork() -> bool:

@@ -2,6 +2,9 @@
 
 A problem may have several sets of inputs: `SHAPES`, a list whose elements `get_inputs` takes one of, or `get_inputs_list()`, which returns the
 inputs of every set. One of them is selected at any time; a problem of the usual form has one.
+
+The reference may also be a plain class or, without `Model`, a function `reference`; either works on tensors or on numpy arrays, as its inputs
+are. With `backward = True` the gradients are part of what it gives (see `forms.Training`).
 """
 
 from __future__ import annotations
@@ -14,11 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from . import failures
+from . import failures, forms
 from .channel import WorkerError
 from .device import Device, seed_all
+from .forms import Form, Function
 from .layout import admit_plain, fresh_copy
 from .trees import Untransportable, map_tensors, tensors_of
 
@@ -38,7 +42,14 @@ class Problem:
         with self._reported("problem_import", "import"):
             exec(compile(source, self._filename, "exec"), module.__dict__)
         self._module = module
-        self._model = self._member("Model", required=True)
+        self._reference = self._member("reference", required=False)
+        self._model = self._member("Model", required=self._reference is None)
+        #: Whether a backward pass belongs to a call.
+        self.trains = getattr(self._module, "backward", False) is True
+        self.form = Form()
+        self._inner: nn.Module | None = None
+        #: Shape and dtype of the selected set's floating outputs, where gradients are asked for.
+        self._outputs: list[tuple[torch.Size, torch.dtype]] | None = None
         self._get_init_inputs = self._member("get_init_inputs", required=False)
         self._sets = self._input_sets()
         self._selected = 0
@@ -79,7 +90,7 @@ class Problem:
         """Takes the inputs of this set from here on."""
         if not 0 <= index < len(self._sets):
             raise WorkerError("internal", "select", f"there is no set {index!r} of inputs")
-        self._selected = index
+        self._selected, self._outputs = index, None
 
     def _reported(self, kind: str, phase: str) -> _Reported:
         return _Reported(kind, phase, self._filename)
@@ -94,14 +105,32 @@ class Problem:
         return self._plain(_sequence(values, "get_init_inputs"), "get_init_inputs")
 
     def build(self, init: list[Any], seed: int, device: Device) -> nn.Module:
-        """`Model(*init)` in eval mode on the device. Parameters are drawn on the CPU, as the candidate's are."""
+        """`Model(*init)` in eval mode on the device, in its form. Parameters are drawn on the CPU, as the candidate's are."""
+        is_numpy = self._uses_numpy(init, seed)
+        if is_numpy and self.trains:
+            raise WorkerError("problem_shape", "construct", "numpy has no gradients: `backward = True` needs a reference in torch")
         seed_all(seed)
         with self._reported("problem_run", "construct"):
-            model = self._model(*init)
-        if not isinstance(model, nn.Module):
-            raise WorkerError("problem_shape", "construct", f"`Model` is no torch.nn.Module but {type(model).__name__}")
+            arguments = forms.arrays_for(init) if is_numpy else init
+            model = self._reference if self._model is None else self._model(*arguments)
+        if not callable(model):
+            raise WorkerError("problem_shape", "construct", f"`Model` gives {type(model).__name__}, which cannot be called")
         with self._reported("problem_run", "construct"):
-            return model.eval().to(device.torch)
+            inner = model if isinstance(model, nn.Module) else Function(model)
+            self._inner = inner.eval().to(device.torch)
+        names = tuple(name for name, parameter in self._inner.named_parameters() if parameter.requires_grad)
+        self.form = Form(is_numpy, names if self.trains else None)
+        adapted = self.form.around(self._inner, device.torch)
+        return adapted if isinstance(adapted, nn.Module) else self._inner
+
+    def _uses_numpy(self, init: list[Any], seed: int) -> bool:
+        """Whether the inputs are numpy arrays; a module of torch's has none."""
+        if isinstance(self._model, type) and issubclass(self._model, nn.Module):
+            return False
+        selected = self._sets[self._selected]
+        seed_all(seed)
+        with self._reported("problem_run", selected.function):
+            return forms.has_arrays(selected.draw())
 
     def inputs(self, seed: int, device: Device) -> list[Any]:
         """The inputs of one call, on the device."""
@@ -109,11 +138,23 @@ class Problem:
         with self._reported("problem_run", selected.function):
             values = _draw(selected.draw, seed, device)
         plain = self._plain(_sequence(values, selected.function), selected.function)
+        if self.form.gradients is not None:
+            plain.append(self._upstream(plain, device))
         return map_tensors(plain, lambda tensor: tensor if tensor.device == device.torch else fresh_copy(tensor, device.torch))
+
+    def _upstream(self, inputs: list[Any], device: Device) -> list[Tensor]:
+        """Gradients of the floating outputs, to go back from: drawn like inputs, right after them."""
+        if self._outputs is None:
+            own = map_tensors(inputs, lambda tensor: fresh_copy(tensor, device.torch))
+            with torch.random.fork_rng(devices=[device.torch] if device.is_cuda else []):
+                outputs = self.run(self._inner or Function(self._reference), own)
+            self._outputs = [(tensor.shape, tensor.dtype) for tensor in tensors_of(outputs) if forms.differentiable(tensor)]
+        return [torch.randn(shape, dtype=dtype) for shape, dtype in self._outputs]
 
     def _plain(self, values: list[Any], function: str) -> list[Any]:
         """The values as a transport leaves them, so that both sides get the same containers."""
         try:
+            values = forms.tensors_for(values)
             for tensor in tensors_of(values):
                 admit_plain(tensor)
             return map_tensors(values, lambda tensor: tensor)

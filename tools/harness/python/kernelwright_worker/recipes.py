@@ -15,22 +15,27 @@ from .channel import WorkerError
 from .layout import editable_copy
 from .trees import map_tensors, tensors_of
 
+#: Leading dimensions are counted together until there are this many rows; as in the supervisor.
+_ROWS = 64
+
 
 @dataclass(frozen=True)
 class Recipe:
-    """Floating tensors times `scale`, then rolled by `roll` along the last dimension."""
+    """Floating tensors times `scale`, then rolled by `roll` along their first dimension that is longer than one; or, where it is not 0, dense
+    floating tensors with their last `rotate` rows in front, which the supervisor can do by moving bytes."""
 
-    scale: float
-    roll: int
+    scale: float = 1.0
+    roll: int = 0
+    rotate: int = 0
 
     @classmethod
     def parse(cls, value: object) -> Recipe:
         """Reads the recipe of a request; null copies."""
         value = {} if value is None else value
-        scale, roll = (value.get("scale", 1.0), value.get("roll", 0)) if isinstance(value, dict) else (None, None)
-        if isinstance(scale, bool) or not isinstance(scale, (int, float)) or type(roll) is not int:
+        scale, roll, rotate = (value.get("scale", 1.0), value.get("roll", 0), value.get("rotate", 0)) if isinstance(value, dict) else (None, None, None)
+        if isinstance(scale, bool) or not isinstance(scale, (int, float)) or type(roll) is not int or type(rotate) is not int:
             raise WorkerError("internal", "place", f"a recipe {value!r}")
-        return cls(float(scale), roll)
+        return cls(float(scale), roll, rotate)
 
 
 def can_scale(tensor: Tensor) -> bool:
@@ -48,28 +53,45 @@ def apply(inputs: list[Any], recipe: Recipe, device: torch.device) -> list[Any]:
 
     def change(tensor: Tensor) -> Tensor:
         if can_scale(tensor) and tensor.dim() and tensor.is_contiguous() and tensor.numel() > 1:
-            return _in_one_pass(tensor, recipe, device)
+            return _rotated(tensor, recipe.rotate, device) if recipe.rotate else _in_one_pass(tensor, recipe, device)
         copy, elements = editable_copy(tensor, device)
         scaled = can_scale(tensor)
         if scaled and recipe.scale != 1.0:
             elements.detach().mul_(recipe.scale)
         rolled = scaled if floating else not _is_sorted(tensor)
         if rolled and recipe.roll and elements.dim() and elements.numel() > 1:
-            elements.detach().copy_(torch.roll(elements.detach(), recipe.roll, -1))
+            elements.detach().copy_(torch.roll(elements.detach(), recipe.roll, _rolled_dimension(elements) if scaled else -1))
         return copy
 
     return map_tensors(inputs, change)
 
 
+def _rolled_dimension(tensor: Tensor) -> int:
+    return next((index for index, length in enumerate(tensor.shape) if length > 1), 0)
+
+
 def _in_one_pass(tensor: Tensor, recipe: Recipe, device: torch.device) -> Tensor:
-    """A dense floating tensor scaled and rolled while it is copied: most of what placing a batch costs is memory traffic."""
+    """A dense floating tensor scaled and rolled while it is copied, in two dense pieces: most of what placing a batch costs is memory traffic."""
     source = tensor.detach()
     copy = torch.empty_like(source, device=device)
-    length = source.shape[-1]
+    dimension = _rolled_dimension(source)
+    length = source.shape[dimension]
     split = recipe.roll % length
-    for start, stop, shift in ((0, length - split, split), (length - split, length, split - length)):
-        if start < stop:
-            torch.mul(source[..., start:stop], recipe.scale, out=copy[..., start + shift : stop + shift])
+    for start, count, to in ((0, length - split, split), (length - split, split, 0)):
+        if count:
+            torch.mul(source.narrow(dimension, start, count), recipe.scale, out=copy.narrow(dimension, to, count))
+    return copy.requires_grad_(tensor.requires_grad)
+
+
+def _rotated(tensor: Tensor, by: int, device: torch.device) -> Tensor:
+    """A dense tensor with its last rows in front. Rows are counted over as many of the leading dimensions as it takes to have `_ROWS` of them."""
+    rows = 1
+    for length in tensor.shape:
+        if rows >= _ROWS:
+            break
+        rows *= length
+    copy = torch.empty_like(tensor.detach(), device=device)
+    copy.view(-1).copy_(torch.roll(tensor.detach().view(-1), by % rows * (tensor.numel() // rows)))
     return copy.requires_grad_(tensor.requires_grad)
 
 

@@ -37,7 +37,7 @@ def load_subject(problem_source: str, candidate_source: str | None, device: Devi
     candidate = Candidate(str(path), device, seed)
     with _worded(folder):
         candidate.import_file()
-        candidate.construct(init, list(model.state_dict().items()))
+        candidate.construct(init, list(model.state_dict().items()), problem.form)
     module = candidate.module()
     # Not needed any more, and a GPU's memory is finite.
     del model

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from contextlib import nullcontext
 from time import perf_counter_ns
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from .channel import WorkerError
 from .device import Device
+from .layout import Layout, fresh_copy, window_of
 from .recipes import Recipe, apply
-from .trees import tensors_of
+from .trees import map_tensors, tensors_of
+
+#: Tensors with fewer elements are copied by one thread.
+_SMALL = 1 << 19
 
 
 class Batch:
@@ -24,24 +30,42 @@ class Batch:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._placed: dict[int, list[Any]] = {}
+        # Memory that the supervisor writes inputs into, for each call of the longest batch so far.
+        self._rooms: list[list[Tensor]] = []
         self._outputs: dict[int, Any] = {}
         # Bound now: what a candidate does to these modules later does not change what is called.
         self._collect, self._freeze, self._gc_disable, self._gc_enable = gc.collect, gc.freeze, gc.disable, gc.enable
         self._clock, self._no_grad = perf_counter_ns, torch.no_grad
 
     def place(self, specifications: object, base_inputs: Callable[[int], list[Any]]) -> int:
-        """Drops the last batch and makes the inputs of the next; their size in bytes."""
+        """Drops the last batch and makes the inputs of the next, or room for them; their size in bytes."""
         if not isinstance(specifications, list):
             raise WorkerError("internal", "place", "`entries` is no list")
-        self.clear()
+        self._drop()
         size = 0
-        for item in specifications:
-            inputs = apply(base_inputs(item["base"]), Recipe.parse(item.get("recipe")), self._device.torch)
-            self._placed[item["entry"]] = inputs
-            size += sum(tensor.numel() * tensor.dtype.itemsize for tensor in tensors_of(inputs))
+        with self._device.alone() if self._is_small(specifications, base_inputs) else nullcontext():
+            for index, item in enumerate(specifications):
+                if item.get("reserve"):
+                    inputs = self._reserve(index, base_inputs(item["base"]))
+                else:
+                    inputs = apply(base_inputs(item["base"]), Recipe.parse(item.get("recipe")), self._device.torch)
+                self._placed[item["entry"]] = inputs
+                size += sum(tensor.numel() * tensor.dtype.itemsize for tensor in tensors_of(inputs))
         self._device.flush_cache()
         self._device.synchronize()
         return size
+
+    def _reserve(self, index: int, like: list[Any]) -> list[Any]:
+        """Tensors like these over memory of their own, of which every page is there; what lies in it says nothing."""
+        if index == len(self._rooms):
+            self._rooms.append([window_of(fresh_copy(tensor.detach(), self._device.torch)) for tensor in tensors_of(like)])
+        rooms = iter(self._rooms[index])
+        # What a call does to a tensor object stays with that object.
+        return map_tensors(like, lambda tensor: Layout.of(tensor).over(next(rooms)).requires_grad_(tensor.requires_grad))
+
+    def _is_small(self, specifications: list[Any], base_inputs: Callable[[int], list[Any]]) -> bool:
+        bases = {item["base"] for item in specifications}
+        return not self._device.is_cuda and all(tensor.numel() < _SMALL for base in bases for tensor in tensors_of(base_inputs(base)))
 
     def time(self, call: Callable[..., Any], entries: object, flush: bool) -> int:
         """Runs `call` once on each entry's inputs; nanoseconds from an idle device to an idle device."""
@@ -85,7 +109,12 @@ class Batch:
         self._freeze()
 
     def clear(self) -> None:
-        """Drops inputs and outputs, and what the collector finds, so that it finds nothing while time runs."""
+        """Drops inputs and outputs, and what the collector finds."""
+        self._rooms.clear()
+        self._drop()
+
+    def _drop(self) -> None:
+        """Drops the last batch, and what the collector finds, so that it finds nothing while time runs."""
         self._placed.clear()
         self._outputs.clear()
         self._collect()

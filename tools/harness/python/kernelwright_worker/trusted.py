@@ -58,6 +58,7 @@ class Trusted:
                 "state": state,
                 "has_state": bool(state),
                 "sets": problem.sets(),
+                "form": problem.form.to_json(),
                 "constants": encode(problem.constants(), [], lambda tensor: tensor),
             },
             [fd],
@@ -66,7 +67,7 @@ class Trusted:
     def handlers(self) -> dict[str, Any]:
         """Every operation by name."""
         names = ("select", "draw", "share", "expect", "compare", "verify", "forget", "baseline", "place", "time", "clear", "fill", "copy_rate", "device_state")
-        return {"load": self.load, **{name: self._on_loaded(name) for name in names}}
+        return {"load": self.load, "cuda_arch": _cuda_arch, **{name: self._on_loaded(name) for name in names}}
 
     def _on_loaded(self, name: str) -> Any:
         def handle(body: dict[str, Any], fds: list[int]) -> Reply | dict[str, Any]:
@@ -316,6 +317,16 @@ def _no_answer(outputs: Any, kind: str) -> str | None:
     total = sum(tensor.numel() for tensor in floating)
     unusable = sum(int((~torch.isfinite(tensor) if kind != "special" else torch.isnan(tensor)).sum()) for tensor in floating)
     return f"the reference gives {unusable} of {total} values that are not finite" if 2 * unusable > total else None
+
+
+def _cuda_arch(body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+    """What torch's extension builder builds for on a device, as it is written in `TORCH_CUDA_ARCH_LIST`, and the device's own architecture."""
+    device = torch.device(body["device"])
+    known = [int(digits) for arch in torch.cuda.get_arch_list() if (digits := arch.removeprefix("sm_")).isdigit()]
+    # A device newer than this torch is built for as the newest that it knows, which is what torch does.
+    capability = min(torch.cuda.get_device_capability(device), divmod(max(known), 10)) if known else torch.cuda.get_device_capability(device)
+    own = f"{capability[0]}.{capability[1]}"
+    return {"built_for": os.environ.get("TORCH_CUDA_ARCH_LIST") or own, "own": own}
 
 
 def main(channel: Channel) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from . import cuda_ipc, failures, interpreter, launches
+from . import cuda_ipc, extension_build, failures, interpreter, launches, triton_driver
 from .arena import Arena, locate
 from .candidate import Candidate
 from .channel import Channel, WorkerError, serve
 from .device import Device, keep_freed_memory
+from .forms import Form
 from .integrity import Integrity
 from .layout import Layout, fresh_copy, window_of
 from .locations import Locations
@@ -29,6 +32,7 @@ class Untrusted:
         self._device: Device | None = None
         self._batch: Batch | None = None
         self._inputs: dict[int, list[Any]] = {}
+        self._blocks = cuda_ipc.Blocks()
         # What a reply located has to stay where it is until the supervisor has read it.
         self._kept: list[Tensor] = []
         # Whether a batch was placed: by then everything is imported and compiled.
@@ -37,15 +41,15 @@ class Untrusted:
 
     def handlers(self) -> dict[str, Any]:
         """Every operation by name."""
-        names = ("build", "construct", "inputs", "run", "place", "time", "held", "trace", "forget", "clear")
+        names = ("open", "build", "construct", "inputs", "run", "place", "time", "held", "trace", "forget", "clear")
         return {name: self._watched(name, getattr(self, name)) for name in names}
 
     def _watched(self, name: str, operation: Any) -> Any:
-        """The operation, with what was noticed of the candidate in its reply. Looking takes time, so not in the one that is timed."""
+        """The operation, with what was noticed of the candidate in its reply. Looking takes time, so not in those that are timed."""
 
         def handle(body: dict[str, Any], fds: list[int]) -> dict[str, Any]:
             reply: dict[str, Any] = operation(body, fds)
-            findings = self._findings() if name != "time" else []
+            findings = self._findings() if name not in ("time", "held") else []
             return {**reply, "findings": findings} if findings else reply
 
         return handle
@@ -58,14 +62,27 @@ class Untrusted:
             found.append({"rule": "precision_flags", "message": message})
         return found
 
-    def build(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        self._device = Device(body["device"])
+    def open(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        """Opens the device, ahead of a candidate: a GPU takes longer for that than for most kernels."""
+        if self._device is None:
+            self._device = Device(body["device"])
+            if self._device.is_cuda:
+                cuda_ipc.prepare()
+                torch.empty(1, device=self._device.torch)
+                self._device.synchronize()
+        return {}
+
+    def build(self, body: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        self.open(body, fds)
+        assert self._device is not None
         self._device.configure(body.get("threads"), body.get("policy"))
         self._batch = Batch(self._device)
-        if self._device.is_cuda:
-            cuda_ipc.prepare()
         self._candidate = Candidate(body["path"], self._device, int(body["seed"]))
         self._candidate.offer(body.get("problem_name"), body.get("constants"))
+        if arch := body.get("cuda_arch"):
+            os.environ["TORCH_CUDA_ARCH_LIST"] = arch
+        if built := body.get("built"):
+            extension_build.use_built(built)
         self._integrity = Integrity(self._candidate.folder())
         return {"import_ns": self._candidate.import_file()}
 
@@ -73,7 +90,7 @@ class Untrusted:
         candidate, _device, _batch = self._built("construct")
         tensors = self._received(body, fds)
         state = [(name, tensors[place["tensor"]]) for name, place in body["state"]]
-        constructed = candidate.construct(_decoded(body["init"], [_fresh_copy(tensor, tensor.device) for tensor in tensors]), state)
+        constructed = candidate.construct(_decoded(body["init"], [_fresh_copy(tensor, tensor.device) for tensor in tensors]), state, Form.parse(body.get("form")))
         if self._integrity is not None:
             self._integrity.calls_begin()
         return constructed
@@ -106,17 +123,16 @@ class Untrusted:
         if not self._settled:
             batch.settle()
             self._settled = True
+        device.note_flags()
         size = batch.place(body["entries"], self._of)
+        device.set_flags()
         return {"bytes": size, **self._locations(batch.all_inputs(), device)}
 
     def time(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        candidate, device, batch = self._built("time")
+        candidate, _device, batch = self._built("time")
         self._kept = []
         call, calls, flush = candidate.module(), body["calls"], bool(body.get("flush"))
-        device.set_flags()
-        inner_ns = candidate.guarded("run", "time", lambda: batch.time(call, calls, flush))
-        device.note_flags()
-        return {"inner_ns": inner_ns}
+        return {"inner_ns": candidate.guarded("run", "time", lambda: batch.time(call, calls, flush))}
 
     def held(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         candidate, device, batch = self._built("held")
@@ -126,7 +142,8 @@ class Untrusted:
         candidate, device, batch = self._built("trace")
         call, inputs = candidate.module(), batch.inputs(body["entry"]) or []
         device.set_flags()
-        return candidate.guarded("run", "trace", lambda: launches.trace(device, lambda: call(*inputs)))
+        traced = candidate.guarded("run", "trace", lambda: launches.trace(device, lambda: call(*inputs)))
+        return {**traced, "launchers": triton_driver.told()}
 
     def forget(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         for entry in list(self._inputs) if body.get("all") else body.get("entries", []):
@@ -134,7 +151,8 @@ class Untrusted:
         return {}
 
     def clear(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        _candidate, _device, batch = self._built("clear")
+        _candidate, device, batch = self._built("clear")
+        device.note_flags()
         self._kept = []
         batch.clear()
         return {}
@@ -157,7 +175,7 @@ class Untrusted:
             raise WorkerError("internal", str(body.get("op")), str(error)) from error
 
     def _locations(self, values: list[Any], device: Device) -> dict[str, Any]:
-        locations = Locations()
+        locations = Locations(self._blocks)
         try:
             for value in values:
                 locations.add(value)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import functools
 import os
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,7 @@ from kernelwright_worker.channel import Channel  # noqa: E402
 
 DEVICES = ["cpu"] + (["cuda:0"] if torch.cuda.is_available() else [])
 SEED = 7
+_PR_SET_CHILD_SUBREAPER = 36
 
 
 class Failed(Exception):
@@ -32,23 +36,61 @@ class Failed(Exception):
         self.error = error
 
 
+class Nursery:
+    """The process that forks the tests' workers: importing torch and triton anew for each takes seconds."""
+
+    def __init__(self) -> None:
+        # A forked worker's parent ends at once: orphans come here.
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        ours, theirs = socket.socketpair()
+        with theirs:
+            command = [sys.executable, str(ROOT / "worker.py"), "nursery", "--channel", str(theirs.fileno())]
+            self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+        self._channel = Channel(ours)
+        message = self._channel.receive()
+        assert message is not None and message.body.get("ready"), message
+        atexit.register(self.close)
+
+    def fork(self, channel: int) -> int:
+        """A process that waits on this channel to hear what it is; its id."""
+        self._channel.send({"id": 0, "op": "fork"}, [channel])
+        message = self._channel.receive()
+        assert message is not None and "ok" in message.body, message
+        return int(message.body["ok"]["pid"])
+
+    def close(self) -> None:
+        """Ends it; workers are not its children, and go on."""
+        self._channel.close()
+        self._process.wait()
+
+    @staticmethod
+    @functools.cache
+    def shared() -> Nursery:
+        """The one of this process."""
+        return Nursery()
+
+
 class Worker:
     """One worker process and its channel."""
 
     def __init__(self, role: str, folder: str, environment: dict[str, str] | None = None) -> None:
         ours, theirs = socket.socketpair()
         self.log = Path(folder) / f"{role}.log"
-        environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": folder, **(environment or {})}
+        # Programs of the environment, as the real supervisor has it: torch looks for ninja on the PATH.
+        path = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
+        environment = {**os.environ, "PATH": path, "TORCHINDUCTOR_CACHE_DIR": folder, **(environment or {})}
         with open(self.log, "wb") as log, theirs:
-            command = [sys.executable, str(ROOT / "worker.py"), role, "--channel", str(theirs.fileno())]
-            self.process = subprocess.Popen(
-                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment
-            )
-        self.channel = Channel(ours)
+            self.pid = Nursery.shared().fork(theirs.fileno())
+            self.channel = Channel(ours)
+            plan = {"parent": os.getpid(), "confinement": None}
+            self.channel.send({"role": role, "folder": os.getcwd(), "environment": environment, "plan": plan}, [log.fileno()])
+        sandbox = self.channel.receive()
+        assert sandbox is not None and "sandbox" in sandbox.body, sandbox
         message = self.channel.receive()
         assert message is not None and message.body.get("ready"), message
         self.ready = message.body
         self._id = 0
+        self._ended: int | None = None
 
     def request(self, op: str, fds: list[int] | None = None, **body: Any) -> tuple[dict[str, Any], list[int]]:
         """Sends a request and waits; the content of `ok` and the descriptors. Raises `Failed` for an error."""
@@ -68,11 +110,11 @@ class Worker:
 
     def stop(self) -> None:
         """SIGSTOP to the process group."""
-        os.killpg(self.process.pid, signal.SIGSTOP)
+        os.killpg(self.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
         """SIGCONT to the process group."""
-        os.killpg(self.process.pid, signal.SIGCONT)
+        os.killpg(self.pid, signal.SIGCONT)
 
     def read(self, *lists: list[dict[str, Any]]) -> int:
         """Reads the host windows of located tensors into a new arena and rewrites the entries to point there."""
@@ -84,21 +126,26 @@ class Worker:
                 continue
             del entry["memory"]
             entry["offset"] = -(-end // 64) * 64
-            data = _read_memory(self.process.pid, host["address"], entry["nbytes"])
+            data = _read_memory(self.pid, host["address"], entry["nbytes"])
             os.pwrite(fd, data, entry["offset"])
             end = entry["offset"] + entry["nbytes"]
             os.ftruncate(fd, end)
         return fd
 
     def close(self) -> int:
-        """Closes the channel and waits for the end; the exit code."""
+        """Closes the channel and waits for the end, once; the exit code."""
+        if self._ended is not None:
+            return self._ended
         self.channel.close()
-        try:
-            return self.process.wait(30)
-        finally:
-            if self.process.poll() is None:
-                os.killpg(self.process.pid, signal.SIGKILL)
-                self.process.wait()
+        deadline = time.monotonic() + 30
+        while (ended := os.waitpid(self.pid, os.WNOHANG))[0] == 0:
+            if time.monotonic() > deadline:
+                os.killpg(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+                raise TimeoutError("the worker did not end with its channel")
+            time.sleep(0.01)
+        self._ended = os.waitstatus_to_exitcode(ended[1])
+        return self._ended
 
 
 class _Window(ctypes.Structure):
@@ -140,7 +187,7 @@ class WorkerCase(unittest.TestCase):
         path = Path(self.folder) / "candidate.py"
         path.write_text(candidate)
         untrusted.ask("build", path=str(path), device=device, seed=SEED, threads=1, policy={"tf32": False})
-        constructed = untrusted.ask("construct", fds, init=loaded["init"], tensors=loaded["tensors"], state=loaded["state"])
+        constructed = untrusted.ask("construct", fds, init=loaded["init"], tensors=loaded["tensors"], state=loaded["state"], form=loaded["form"])
         os.close(fds[0])
         return {**loaded, "constructed": constructed}
 

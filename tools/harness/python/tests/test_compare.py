@@ -53,6 +53,11 @@ class Floats(Cases):
         self.check(torch.zeros(8), torch.zeros(8), None)
         self.check(torch.zeros(8), torch.full((8,), 1e-30), "elements differ")
 
+    def test_more_may_be_allowed_than_the_dtype_holds(self) -> None:
+        for dtype in (torch.bfloat16, torch.float32):
+            huge = torch.full((8,), 3e38).to(dtype)
+            self.check(huge, huge, None, precise=torch.full((8,), 2e38))
+
     def test_the_baselines_own_error_counts(self) -> None:
         noisy = noise(self.x, 5e-3)
         self.check(noisy, noise(noisy, 5e-3), None, precise=self.x)

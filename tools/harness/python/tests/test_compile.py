@@ -265,6 +265,12 @@ class Compile(unittest.TestCase):
         broken = self.compile("sm_80", self.candidate("return x", kernels.replace("2 * t[", "2 * u[")))
         self.assertIn('identifier "u" is undefined', broken["kernels"][0]["summary"])
 
+    def test_a_function_is_followed_and_a_backward_pass_is_said_not_to_be(self) -> None:
+        function = KERNELS + "\ndef kernel(x, y):\n    add[(1,)](x, x, y, 7, BLOCK=64)\n    return x\n"
+        answer = self.compile("sm_90", function, problem=f"{PROBLEM}\nbackward = True\n")
+        self.assertEqual(([kernel["kernel"] for kernel in answer["kernels"]], answer["fault"]), (["add"], None))
+        self.assertIn("backward pass", answer["notes"][0])
+
     def test_a_problem_that_fails_is_not_the_candidates_doing(self) -> None:
         answer = self.compile("sm_90", self.candidate("return x"), problem=PROBLEM.replace("torch.randn(512", "torch.nowhere(512"))
         self.assertEqual((answer["fault"]["fault"], answer["fault"]["kind"]), ("problem", "problem_run"))

@@ -1,6 +1,8 @@
-"""Kinds of problems, end to end in real workers: several sets of inputs."""
+"""Kinds of problems, end to end in real workers: several sets of inputs, functions, numpy, training, in-place contracts."""
 
 from __future__ import annotations
+
+import importlib.util
 
 from support import Failed, WorkerCase
 
@@ -54,6 +56,153 @@ class SeveralSets(WorkerCase):
             with self.assertRaises(Failed) as raised:
                 self.load(self.start("trusted"), source, "cpu")
             self.assertEqual(raised.exception.error["kind"], "problem_shape")
+
+
+NUMPY = """
+import numpy as np
+
+def reference(x, scale):
+    y = x * scale
+    return {"sum": y.sum(axis=0), "first": y[::-1][0], "count": np.int64(y.shape[0])}
+
+def get_inputs():
+    return [np.random.randn(64, 8).astype(np.float32), 2.0]
+"""
+NUMPY_CLASS = """
+import numpy as np
+
+class Model:
+    def __init__(self, weight):
+        self.weight = weight
+    def __call__(self, x):
+        return x @ self.weight
+
+def get_inputs():
+    return [np.random.randn(4, 8)]
+
+def get_init_inputs():
+    return [np.random.randn(8, 3)]
+"""
+TRAINING = """
+import torch
+from torch import nn
+
+backward = True
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 4)
+        self.frozen = nn.Parameter(torch.ones(4), requires_grad=False)
+    def forward(self, x, index):
+        return torch.tanh(self.linear(x[index])) * self.frozen, index + 1
+
+def get_inputs():
+    return [torch.randn(16, 8), torch.randint(0, 16, (5,))]
+"""
+BY_HAND = """
+import torch
+from torch import nn
+
+class Step(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x, index, weight, bias):
+        y = torch.tanh(x[index] @ weight.t() + bias)
+        context.save_for_backward(x, index, weight, y)
+        return y
+    @staticmethod
+    def backward(context, upstream):
+        x, index, weight, y = context.saved_tensors
+        inner = upstream * (1 - y * y)
+        rows = torch.zeros_like(x).index_add_(0, index, inner @ weight)
+        return rows, None, inner.t() @ x[index], inner.sum(0) * FACTOR
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 4)
+        self.frozen = nn.Parameter(torch.ones(4), requires_grad=False)
+    def forward(self, x, index):
+        return Step.apply(x, index, self.linear.weight, self.linear.bias), index + 1
+"""
+IN_PLACE = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x, state):
+        state.mul_(0.5).add_(x)
+        return state.sum()
+
+def get_inputs():
+    return [torch.randn(64), torch.randn(64)]
+"""
+
+
+ROUNDED = """import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return (x * 1.1).to(torch.DTYPE)
+def get_inputs():
+    return [torch.randn(16, 8)]
+def get_init_inputs():
+    return []
+"""
+
+
+class Forms(WorkerCase):
+    def mismatches(self, problem: str, candidate: str, kinds: tuple[str, ...] = ("problem", "scaled", "structured")) -> list[str]:
+        """The outputs that differ, over several draws."""
+        trusted, untrusted = self.start("trusted"), self.start("untrusted")
+        self.prepare(trusted, untrusted, problem, candidate, "cpu")
+        found: list[str] = []
+        for entry, kind in enumerate(kinds):
+            result = self.trial(trusted, untrusted, entry, kind)
+            found += [mismatch["output"] for mismatch in result.get("mismatches", [])]
+        return found
+
+    def test_a_numpy_function_is_judged_with_a_function(self) -> None:
+        honest = 'def kernel(x, scale):\n    return {"sum": (x * scale).sum(axis=0), "first": x[-1] * scale, "count": len(x)}\n'
+        self.assertEqual(self.mismatches(NUMPY, NUMPY + "kernel = reference\n"), [])
+        self.assertEqual(set(self.mismatches(NUMPY, honest)), {'output["count"]'}, "a Python int is no numpy integer")
+        self.assertEqual(set(self.mismatches(NUMPY, NUMPY + "def kernel(x, scale):\n    return reference(x, 1.0)\n")), {'output["sum"]', 'output["first"]'})
+
+    def test_a_reference_may_round_its_results_itself(self) -> None:
+        for dtype in ("bfloat16", "float16"):
+            problem = ROUNDED.replace("DTYPE", dtype)
+            self.assertEqual(self.mismatches(problem, problem.replace("class Model", "class ModelNew")), [])
+
+    def test_a_triton_kernel_is_no_entry_point(self) -> None:
+        if importlib.util.find_spec("triton") is None:
+            self.skipTest("needs Triton")
+        with self.assertRaises(Failed) as raised:
+            self.mismatches(NUMPY, "import triton\n@triton.jit\ndef kernel(x):\n    pass\n")
+        self.assertEqual(raised.exception.error["kind"], "no_model_new")
+
+    def test_a_plain_class_gets_its_arguments_as_arrays(self) -> None:
+        self.assertEqual(self.mismatches(NUMPY_CLASS, NUMPY_CLASS + "ModelNew = Model\n"), [])
+
+    def test_gradients_of_inputs_and_parameters_are_compared(self) -> None:
+        self.assertEqual(self.mismatches(TRAINING, BY_HAND.replace("FACTOR", "1")), [])
+        self.assertEqual(set(self.mismatches(TRAINING, BY_HAND.replace("FACTOR", "2"), ("problem",))), {'output["parameter_gradients"]["linear.bias"]'})
+        forward_only = TRAINING.replace("Model", "ModelNew").replace("self.linear(x[index])", "self.linear(x[index]).detach()")
+        wrong = self.mismatches(TRAINING, forward_only, ("problem",))
+        self.assertEqual(set(wrong), {'output["input_gradients"][0]', *(f'output["parameter_gradients"]["linear.{name}"]' for name in ("weight", "bias"))})
+
+    def test_a_training_problem_is_compiled_and_timed_with_both_passes(self) -> None:
+        trusted = self.start("trusted")
+        self.load(trusted, TRAINING, "cpu")
+        trusted.ask("draw", entry=0, seed=1, kind="problem")
+        for kind in ("eager", "compile"):
+            trusted.ask("baseline", kind=kind, limit_s=120)
+            trusted.ask("place", entries=[{"entry": 1000 + i, "base": 0, "recipe": {"scale": 1.5, "roll": i}} for i in range(3)])
+            self.assertGreater(trusted.ask("time", kind=kind, calls=[1000, 1001, 1002], flush=False)["inner_ns"], 0)
+
+    def test_a_problem_that_writes_into_its_inputs_asks_for_the_same(self) -> None:
+        candidate = IN_PLACE.replace("Model", "ModelNew")
+        self.assertEqual(self.mismatches(IN_PLACE, candidate), [])
+        apart = candidate.replace("state.mul_(0.5).add_(x)", "state = state * 0.5 + x")
+        self.assertEqual(set(self.mismatches(IN_PLACE, apart)), {"input[1] after the call"})
 
 
 if __name__ == "__main__":

@@ -100,6 +100,18 @@ class TheWorker(unittest.TestCase):
         times = [kernel["time_per_call_ns"] for kernel in profile["kernels"] if kernel["name"] != "(all others)"]
         self.assertEqual(times, sorted(times, reverse=True))
 
+    def test_a_training_problem_and_its_candidate_show_both_passes(self) -> None:
+        problem = f"{PROBLEM}\nbackward = True\n"
+        for candidate in (None, PROBLEM.replace("class Model", "class ModelNew")):
+            names = [kernel["name"] for kernel in self.profile(problem, candidate)["kernels"]]
+            self.assertIn("aten::_softmax_backward_data", names)
+            self.assertIn("aten::_softmax", names)
+
+    def test_a_function_on_arrays_is_profiled(self) -> None:
+        problem = "import numpy as np\ndef reference(x):\n    return np.tanh(x)\ndef get_inputs():\n    return [np.ones((256, 256), np.float32)]\n"
+        for candidate in (None, "import numpy as np\ndef kernel(x):\n    return np.tanh(x)\n"):
+            self.assertEqual(self.profile(problem, candidate)["kernels"][0]["name"], "(outside torch operators)")
+
     def test_a_raw_pointer_kernel_is_named(self) -> None:
         profile = self.profile(candidate=RAW_POINTERS)
         self.assertEqual(profile["kernels"][0]["name"], "ctypes: slow_double")

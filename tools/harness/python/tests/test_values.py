@@ -125,6 +125,18 @@ class Draws(unittest.TestCase):
             draws.transform([torch.ones(1)], "other", torch.device("cpu"))
 
 
+class Memory(unittest.TestCase):
+    def test_memory_that_was_given_back_is_no_output(self) -> None:
+        rows = torch.ones(4, 8)
+        view = rows[1:, ::2]
+        self.assertIs(admit_plain(view).dtype, torch.float32)
+        rows.untyped_storage().resize_(64)
+        for gone in (rows, view):
+            with self.assertRaises(Untransportable):
+                admit_plain(gone)
+        self.assertEqual(admit_plain(torch.empty(0, 3)).shape, (0, 3))
+
+
 class Recipes(unittest.TestCase):
     def apply(self, inputs: list, scale: float, roll: int) -> list:
         return recipes.apply(inputs, recipes.Recipe(scale, roll), torch.device("cpu"))
@@ -135,9 +147,24 @@ class Recipes(unittest.TestCase):
         self.assertEqual((changed.tolist(), copied.tolist()), ([1.5, 0.5, 1.0], [2, 0, 1]))
         self.assertEqual(x.tolist(), [1.0, 2.0, 3.0])
 
+    def test_the_first_dimension_longer_than_one_is_rolled(self) -> None:
+        for dense in (True, False):
+            rows = torch.tensor([[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]])
+            (changed,) = self.apply([rows if dense else rows.mT.contiguous().mT], 2.0, 4)
+            self.assertEqual(changed.tolist(), [[[10.0, 12.0], [2.0, 4.0], [6.0, 8.0]]])
+
     def test_integers_alone_are_rolled_unless_sorted(self) -> None:
         index, offsets = self.apply([torch.tensor([2, 0, 1]), torch.tensor([0, 4, 8])], 0.5, 1)
         self.assertEqual((index.tolist(), offsets.tolist()), ([1, 2, 0], [0, 4, 8]))
+
+    def test_the_last_rows_of_dense_floats_come_in_front(self) -> None:
+        def rotate(tensor: torch.Tensor, by: int) -> list:
+            return recipes.apply([tensor], recipes.Recipe(rotate=by), torch.device("cpu"))[0].flatten().tolist()
+
+        self.assertEqual(rotate(torch.arange(6.0).view(1, 3, 2), 4), [2, 3, 4, 5, 0, 1])
+        rows = torch.arange(400.0).view(2, 50, 4)
+        self.assertEqual(rotate(rows, 101), [396, 397, 398, 399, *range(396)])
+        self.assertEqual(rotate(torch.tensor([2, 0, 1]), 1), [2, 0, 1])
 
     def test_layouts_survive(self) -> None:
         (changed,) = self.apply([torch.arange(3.0).expand(2, 3)], 2.0, 1)

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, flock};
+
 /// The log file of one worker.
 #[derive(Clone, Debug)]
 pub struct WorkerLog {
@@ -30,7 +32,23 @@ impl WorkerLog {
         if let Some(folder) = self.path.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        File::options().create(true).append(true).open(&self.path)
+        let file = File::options().create(true).append(true).open(&self.path)?;
+        // Held for as long as the worker has it open: see `prune`. Where locks cannot be had, only a log's text may be lost.
+        let _ = flock(&file, FlockOperation::NonBlockingLockShared);
+        Ok(file)
+    }
+
+    /// Removes the logs of a folder but the newest, and those of workers that run, whichever process has started them.
+    pub fn prune(folder: &Path, keep: usize) {
+        let Ok(entries) = std::fs::read_dir(folder) else { return };
+        let mut logs: Vec<_> =
+            entries.flatten().filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()))).collect();
+        logs.sort_by(|a, b| b.cmp(a));
+        for (_, path) in logs.iter().skip(keep) {
+            if File::open(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()) {
+                let _ = std::fs::remove_file(path);
+            }
+        }
     }
 
     /// The last `bytes` of it as text, without the line that the cut falls into.
@@ -59,5 +77,40 @@ impl WorkerLog {
         {
             let _ = file.set_len(Self::KEPT);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn logs_of_running_workers_are_kept_whatever_their_age() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = |name: &str| WorkerLog::at(folder.path().join(name));
+        let running = log("a-running").open().unwrap();
+        for name in ["b-old", "c-new"] {
+            log(name).open().unwrap();
+            // The order of files of one moment is that of their names.
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let names = || {
+            let mut names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        WorkerLog::prune(folder.path(), 1);
+        assert_eq!(names(), ["a-running", "c-new"]);
+        drop(running);
+        // A process that another test starts at this moment holds a copy of the lock between its fork and its exec.
+        let freed_by = Instant::now() + Duration::from_secs(20);
+        while names() != ["c-new"] {
+            assert!(Instant::now() < freed_by, "{:?}", names());
+            std::thread::sleep(Duration::from_millis(10));
+            WorkerLog::prune(folder.path(), 1);
+        }
+        WorkerLog::prune(&folder.path().join("nowhere"), 1);
     }
 }

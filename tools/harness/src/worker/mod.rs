@@ -4,130 +4,30 @@
 //! the next one. What a candidate leaves running in the background after it has answered does not run.
 
 mod channel;
+mod launch;
 mod log;
 mod memory;
 mod nursery;
 mod process;
 
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use kernelwright_protocol::{Backend, Sandbox};
+use kernelwright_protocol::Sandbox;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+pub use launch::{Launch, LaunchError, Ready, Role};
 pub use log::WorkerLog;
 pub use memory::{Arena, Window};
 pub use nursery::Nursery;
 pub use process::{Exit, FreezeError, supervise};
 
-use crate::sandbox::{self, Confinement, Isolation, Limits, Report, Spec};
-use crate::{Interpreter, Package, Scratch, surroundings};
+use crate::Scratch;
 use channel::{Channel, ChannelError, Message};
+use launch::greet;
 use process::Group;
-
-/// What a worker is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Runs the user's problem; believed.
-    Trusted,
-    /// Runs one candidate; never believed, and confined.
-    Untrusted,
-    /// Takes figures of the machine and of the user's problem; believed.
-    Profile,
-    /// Takes figures of one candidate with the candidate in its own process; never believed, and confined.
-    ProfileCandidate,
-    /// Compiles what one candidate would launch, without a device; never believed, and confined.
-    Compile,
-    /// Forks the others; see [`Nursery`]. Believed: it runs nothing but imports.
-    Nursery,
-}
-
-impl Role {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Trusted => "trusted",
-            Self::Untrusted => "untrusted",
-            Self::Profile | Self::ProfileCandidate => "profile",
-            Self::Compile => "compile",
-            Self::Nursery => "nursery",
-        }
-    }
-
-    /// Whether it runs candidate code.
-    fn is_confined(self) -> bool {
-        matches!(self, Self::Untrusted | Self::ProfileCandidate | Self::Compile)
-    }
-}
-
-/// Everything a worker needs to start.
-#[derive(Debug)]
-pub struct Launch<'a> {
-    /// What it is for; decides whether it is confined.
-    pub role: Role,
-    /// The Python to run.
-    pub interpreter: &'a Interpreter,
-    /// The package to run.
-    pub package: &'a Package,
-    /// The executable that answers to [`sandbox::VERB`].
-    pub helper: PathBuf,
-    /// Which devices it needs.
-    pub backend: Backend,
-    /// How many processors and threads it may use.
-    pub threads: usize,
-    /// Limits of a confined worker.
-    pub limits: Limits,
-    /// Variables beside the ordinary ones, e.g. `TRITON_INTERPRET`.
-    pub variables: Vec<(String, String)>,
-    /// Its home, temporary folder and caches; removed with it.
-    pub scratch: Scratch,
-    /// Where it prints to.
-    pub log: WorkerLog,
-}
-
-/// A worker did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum LaunchError {
-    /// A process, socket or file could not be made.
-    #[error("cannot start a worker: {0}")]
-    Start(#[from] io::Error),
-    /// The sandbox helper gave up before Python started.
-    #[error("the sandbox helper failed: {0}")]
-    Helper(String),
-    /// Python started and said why it cannot work.
-    #[error("the worker cannot work: {}", .0.message)]
-    Refused(Refusal),
-    /// Python ended before it was ready.
-    #[error("the worker ended before it was ready ({exit}): {tail}")]
-    Ended {
-        /// How.
-        exit: Exit,
-        /// The end of what it printed.
-        tail: String,
-    },
-    /// A nursery did not fork.
-    #[error("the nursery failed: {0}")]
-    Nursery(#[source] AskError),
-    /// Python was not ready in time.
-    #[error("the worker was not ready within {} s", .0.as_secs())]
-    Slow(Duration),
-}
-
-/// What a worker says when it is ready.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Ready {
-    /// The version of Python.
-    pub python: String,
-    /// The version of torch.
-    pub torch: String,
-    /// The version of Triton, where there is one.
-    #[serde(default)]
-    pub triton: Option<String>,
-}
 
 /// An error that a worker replied.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
@@ -170,6 +70,18 @@ pub enum AskError {
     Freeze(#[from] FreezeError),
 }
 
+/// How the supervisor waits for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// As everything else does: it takes a processor some time to wake up, more the longer it has slept.
+    Asleep,
+    /// Without sleeping, for as long as an ordinary batch takes: for times in which that matters, where a processor is to spare.
+    Awake,
+}
+
+/// How long an answer is waited for without sleeping.
+const AWAKE: Duration = Duration::from_secs(1);
+
 /// An answer.
 #[derive(Debug)]
 pub struct Reply {
@@ -187,11 +99,22 @@ pub struct Worker {
     // Dropped first: the group must be dead before its folder goes.
     group: Group,
     channel: Channel,
+    owes: Owes,
     role: Role,
     ready: Ready,
     sandbox: Sandbox,
     log: WorkerLog,
     scratch: Scratch,
+}
+
+/// What is still to come from a worker. An asker that gives up leaves it behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owes {
+    Nothing,
+    /// An answer, to a question that it has in full.
+    Answer,
+    /// An answer, to a question that was cut off.
+    Confusion,
 }
 
 impl Worker {
@@ -207,7 +130,7 @@ impl Worker {
         let Launch { role, log, scratch, .. } = launch;
         let started = tokio::time::timeout(limit, greet(&mut channel, &group, &log)).await;
         let (sandbox, ready) = started.map_err(|_| LaunchError::Slow(limit))??;
-        let worker = Self { group, channel, role, ready, sandbox, log, scratch };
+        let worker = Self { group, channel, owes: Owes::Nothing, role, ready, sandbox, log, scratch };
         if role.is_confined() {
             worker.group.freeze().await.map_err(|error| LaunchError::Start(io::Error::other(error)))?;
         }
@@ -216,7 +139,19 @@ impl Worker {
 
     /// Asks one question and waits for its answer, at most `limit`; a worker that misses the limit or breaks the protocol is killed.
     pub async fn ask(&mut self, op: &str, fields: Value, fds: &[BorrowedFd<'_>], limit: Duration) -> Result<Reply, AskError> {
-        let answer = self.exchange(op, fields, fds, limit).await;
+        self.ask_watching(op, fields, fds, limit, Watch::Asleep).await
+    }
+
+    /// The same, with the answer waited for as `watch` says.
+    pub async fn ask_watching(
+        &mut self,
+        op: &str,
+        fields: Value,
+        fds: &[BorrowedFd<'_>],
+        limit: Duration,
+        watch: Watch,
+    ) -> Result<Reply, AskError> {
+        let answer = self.exchange(op, fields, fds, limit, watch).await;
         match &answer {
             Ok(_) | Err(AskError::Refused(_)) => {}
             Err(_) => self.group.kill(),
@@ -224,8 +159,15 @@ impl Worker {
         answer
     }
 
-    async fn exchange(&mut self, op: &str, fields: Value, fds: &[BorrowedFd<'_>], limit: Duration) -> Result<Reply, AskError> {
-        if self.channel.has_leftovers() {
+    async fn exchange(
+        &mut self,
+        op: &str,
+        fields: Value,
+        fds: &[BorrowedFd<'_>],
+        limit: Duration,
+        watch: Watch,
+    ) -> Result<Reply, AskError> {
+        if self.channel.has_leftovers() || self.owes != Owes::Nothing {
             return Err(AskError::Violation("a message arrived that nobody had asked for".to_owned()));
         }
         let id = question_id();
@@ -244,15 +186,22 @@ impl Worker {
         }
         let question = Value::Object(question);
         let started = Instant::now();
+        let mut arrived = None;
         let answer = tokio::time::timeout(limit, async {
+            self.owes = Owes::Confusion;
             match self.channel.send(&question, fds).await {
                 Err(ChannelError::Io(_)) | Ok(()) => {}
                 Err(error) => return Err(AskError::Violation(error.to_string())),
             }
+            self.owes = Owes::Answer;
+            if watch == Watch::Awake {
+                arrived = self.channel.arrival(AWAKE.min(limit)).await;
+            }
             next(&mut self.channel, &self.group).await
         })
         .await;
-        let wall = started.elapsed();
+        let wall = arrived.unwrap_or_else(Instant::now).duration_since(started);
+        self.owes = Owes::Nothing;
         tracing::debug!(role = self.role.as_str(), op, ?wall, "asked");
         if confined && matches!(answer, Ok(Ok(_))) {
             match self.group.freeze().await {
@@ -275,6 +224,26 @@ impl Worker {
             },
             _ => Err(AskError::Violation("an answer was neither `ok` nor `error`".to_owned())),
         }
+    }
+
+    /// Takes the answer to a question whose asker gave up halfway, at most for `limit`; after that the next question may be asked. A worker
+    /// that does not get there is killed.
+    pub async fn recover(&mut self, limit: Duration) -> Result<(), AskError> {
+        let answer = match self.owes {
+            Owes::Nothing => return Ok(()),
+            Owes::Answer => tokio::time::timeout(limit, next(&mut self.channel, &self.group)).await,
+            Owes::Confusion => Ok(Err(AskError::Violation("its last question was cut off".to_owned()))),
+        };
+        let recovered = match answer {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(AskError::Deadline { op: "an abandoned question".to_owned(), limit }),
+        };
+        match recovered {
+            Ok(()) => self.owes = Owes::Nothing,
+            Err(_) => self.group.kill(),
+        }
+        recovered
     }
 
     /// Copies windows of its memory; call only for a confined worker between questions, when it is stopped.
@@ -321,32 +290,17 @@ impl Worker {
 
     /// Ends it with everything it has started, and waits until that is done.
     pub async fn end(self) {
+        let scratch = self.finish().await;
+        let _ = tokio::task::spawn_blocking(move || drop(scratch)).await;
+    }
+
+    /// As [`Self::end`], with what it has left in its folder: nobody is there any more who could change it.
+    pub async fn finish(self) -> Scratch {
         let Self { group, log, scratch, .. } = self;
         group.end().await;
         log.shorten();
-        let _ = tokio::task::spawn_blocking(move || drop(scratch)).await;
+        scratch
     }
-}
-
-/// The sandbox helper's report, then Python's greeting.
-async fn greet(channel: &mut Channel, group: &Group, log: &WorkerLog) -> Result<(Sandbox, Ready), LaunchError> {
-    let ended = |error: AskError| match error {
-        AskError::Ended(exit) => LaunchError::Ended { exit, tail: log.tail(2000).trim().to_owned() },
-        other => LaunchError::Helper(other.to_string()),
-    };
-    let report = next(channel, group).await.map_err(ended)?;
-    let sandbox = match serde_json::from_value(report.value) {
-        Ok(Report::Ready(sandbox)) => sandbox,
-        Ok(Report::Failed(reason)) => return Err(LaunchError::Helper(reason)),
-        Err(_) => return Err(LaunchError::Helper("it does not answer to the sandbox verb".to_owned())),
-    };
-    let greeting = next(channel, group).await.map_err(ended)?.value;
-    if let Some(error) = greeting.get("error") {
-        let refusal = serde_json::from_value(error.clone()).map_err(|error| LaunchError::Helper(error.to_string()))?;
-        return Err(LaunchError::Refused(refusal));
-    }
-    let ready = serde_json::from_value(greeting).map_err(|error| LaunchError::Helper(format!("no greeting: {error}")))?;
-    Ok((sandbox, ready))
 }
 
 /// The next message, or how the worker ended without one.
@@ -377,71 +331,4 @@ fn question_id() -> u64 {
     use std::sync::atomic::{AtomicU64, Ordering};
     static NEXT: AtomicU64 = AtomicU64::new(1);
     getrandom::u64().unwrap_or_else(|_| NEXT.fetch_add(1, Ordering::Relaxed)) >> 11
-}
-
-impl Launch<'_> {
-    fn command(&self, channel: OwnedFd) -> io::Result<Command> {
-        let entry = self.package.entry();
-        let text = |value: &std::ffi::OsStr| value.to_str().map(str::to_owned).ok_or_else(|| io::Error::other("a path is not UTF-8"));
-        let args = ["-B".to_owned(), text(entry.as_os_str())?, self.role.as_str().to_owned(), "--channel".to_owned()];
-        let spec = Spec {
-            program: self.interpreter.path.clone(),
-            args: args.into_iter().chain([sandbox::CHANNEL.to_string()]).collect(),
-            parent: rustix::process::getpid().as_raw_nonzero().get(),
-            cpus: self.threads,
-            isolation: self.isolation(),
-        };
-        let mut command = Command::new(&self.helper);
-        command.arg(sandbox::VERB).arg(serde_json::to_string(&spec)?);
-        command.env_clear().envs(self.environment()).current_dir(self.scratch.path());
-        let log = self.log.open()?;
-        command.stdin(Stdio::from(channel)).stdout(log.try_clone()?).stderr(log);
-        Ok(command)
-    }
-
-    /// Every variable of the worker; a later one replaces an earlier one of the same name.
-    fn environment(&self) -> Vec<(OsString, OsString)> {
-        let mut variables = surroundings::passed();
-        // Programs of a virtual environment that nobody activated: `load_inline` looks for ninja on the PATH.
-        variables.push(("PATH".into(), surroundings::search_path(self.interpreter.path.parent())));
-        variables.extend(self.workspace().into_iter().map(|(name, value)| (name.into(), value.into())));
-        variables.extend(self.variables.iter().map(|(name, value)| (name.into(), value.into())));
-        variables
-    }
-
-    fn isolation(&self) -> Isolation {
-        if !self.role.is_confined() {
-            return Isolation::Trusted;
-        }
-        let mut read = self.interpreter.folders.clone();
-        read.push(self.package.folder().to_path_buf());
-        read.extend(surroundings::toolkit_folders());
-        Isolation::Confined(Confinement { read, scratch: self.scratch.path().to_path_buf(), backend: self.backend, limits: self.limits })
-    }
-
-    /// Variables that are the same for every role, so that both sides of a comparison run alike: folders of its own, the number of
-    /// threads, and an allocator that keeps large blocks (fresh pages would otherwise dominate the time of memory-bound kernels).
-    fn workspace(&self) -> Vec<(&'static str, String)> {
-        let folder = |name: &str| self.scratch.path().join(name).to_string_lossy().into_owned();
-        let home = self.scratch.path().to_string_lossy().into_owned();
-        let mut variables = vec![
-            ("HOME", home.clone()),
-            ("TMPDIR", home),
-            ("XDG_CACHE_HOME", folder("cache")),
-            ("TORCH_EXTENSIONS_DIR", folder("torch_extensions")),
-            ("TORCHINDUCTOR_CACHE_DIR", folder("inductor")),
-            ("TRITON_HOME", folder("triton")),
-            ("TRITON_CACHE_DIR", folder("triton")),
-            ("CUDA_CACHE_PATH", folder("cuda")),
-            ("OMP_NUM_THREADS", self.threads.to_string()),
-            ("OMP_WAIT_POLICY", "PASSIVE".to_owned()),
-            ("MALLOC_MMAP_THRESHOLD_", "4294967296".to_owned()),
-            ("MALLOC_TRIM_THRESHOLD_", "4294967296".to_owned()),
-            ("MALLOC_TOP_PAD_", "67108864".to_owned()),
-            ("PYTHONDONTWRITEBYTECODE", "1".to_owned()),
-            ("PYTHONUNBUFFERED", "1".to_owned()),
-        ];
-        variables.extend(self.interpreter.user_base.as_ref().map(|base| ("PYTHONUSERBASE", base.to_string_lossy().into_owned())));
-        variables
-    }
 }

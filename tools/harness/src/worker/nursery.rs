@@ -73,6 +73,21 @@ impl Nursery {
         Ok(())
     }
 
+    /// Builds Triton's launcher for kernels with arguments of these types, so that workers forked from now on need not; whether it did.
+    pub async fn build_launcher(&mut self, types: &[String], limit: Duration) -> Result<bool, AskError> {
+        #[derive(Deserialize)]
+        struct Answer {
+            built: bool,
+        }
+        let reply = self.worker.ask("launcher", json!({"types": types}), &[], limit).await?;
+        let built = Answer::deserialize(reply.ok).is_ok_and(|answer| answer.built);
+        if built {
+            // It was forked before.
+            self.next = None;
+        }
+        Ok(built)
+    }
+
     async fn fork(&mut self, limit: Duration) -> Result<Forked, LaunchError> {
         #[derive(Deserialize)]
         struct Named {

@@ -1,0 +1,312 @@
+//! Extensions of candidates (`load_inline`, `load`) built before their process needs them: beside other work, in parallel, and once.
+//!
+//! 1. *Collect*: a confined process without a device imports the candidate with torch's call of ninja replaced by a recorder.
+//! 2. *Make*: each object, and then the library, is made by a confined process of its own, unless the cache has it.
+//! 3. *Use*: the candidate's process finds copies of the finished libraries in its scratch folder and takes them where it would have
+//!    run ninja.
+//!
+//! Whatever is not found there is built by torch in the candidate's own process, as if nothing of this existed; so whatever goes wrong
+//! here costs time only. The one exception is a compiler that refuses the source as it was written: what it says is handed over, and
+//! raised where torch would have raised it.
+//!
+//! # Why candidates cannot reach each other through the cache
+//!
+//! Everything in a build is the candidate's: sources, flags, even the program, since the process that reports it runs its code. So
+//! nothing that is reported is believed. A [`Unit`] is stored under a key of all that its compiler is given (text, every argument, what
+//! is installed), and what a hostile argument makes of it is found by whoever gives the same arguments to the same text, which
+//! is the same candidate for all that matters. Compilers run confined, in a scratch folder that only one unit has had, and see of the cache only
+//! the headers in [`headers`]; candidates see none of it. Only this process writes to it, after the process that made a file has ended,
+//! and candidates are given copies, never links.
+
+mod cache;
+mod headers;
+mod maker;
+mod spec;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use kernelwright_harness::{AskError, HarnessError};
+use kernelwright_protocol::{Backend, Target};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use crate::compile::CompileTarget;
+use crate::verdict::{Phase, Stop, judge};
+use crate::workshop::Workshop;
+use crate::{EvaluateError, Limits};
+use cache::Cache;
+use headers::{Headers, Instead};
+use maker::{Maker, Unmade};
+use spec::{Build, Unit};
+
+/// Where a candidate's process finds what was built, below its scratch folder.
+const FOLDER: &str = "built";
+/// An import that takes longer is left to the candidate's own process.
+const COLLECT: Duration = Duration::from_secs(60);
+
+/// What is built, and what is kept of it. Cheap to clone; clones share everything.
+#[derive(Clone, Debug)]
+pub(crate) struct Builds {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    cache: Cache,
+    headers: Headers,
+    /// As many compilers at once as there are processors for them.
+    turns: Semaphore,
+}
+
+/// The finished builds of one candidate.
+#[derive(Debug, Default)]
+pub(crate) struct Built {
+    files: Vec<File>,
+    /// What torch builds CUDA sources for, e.g. `9.0`: the candidate's process has to say the same.
+    cuda_arch: Option<String>,
+    /// How long this took.
+    pub(crate) took: Duration,
+}
+
+#[derive(Debug)]
+struct File {
+    name: String,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// A file of the cache.
+    Library(PathBuf),
+    /// What the compiler said.
+    Refusal(String),
+}
+
+/// A compiled unit.
+#[derive(Debug)]
+struct Object {
+    path: PathBuf,
+    /// Whether it calls functions of ours.
+    needs_support: bool,
+}
+
+/// What a build is for.
+#[derive(Clone, Debug)]
+struct Aim {
+    cuda_arch: Option<String>,
+    part: Option<Value>,
+}
+
+impl Builds {
+    /// Builds that are kept below `cache`, with at most `at_once` compilers.
+    pub(crate) fn new(cache: &Path, at_once: usize) -> Self {
+        let folder = cache.join("builds");
+        let (cache, headers) = (Cache::at(folder.join("objects")), Headers::at(folder.join("headers")));
+        Self { inner: Arc::new(Inner { cache, headers, turns: Semaphore::new(at_once) }) }
+    }
+
+    /// The folder that compilers read.
+    pub(crate) fn readable(&self) -> &Path {
+        self.inner.headers.folder()
+    }
+
+    /// Whether a candidate builds anything in the way that is known here.
+    pub(crate) fn concerns(candidate: &str) -> bool {
+        candidate.contains("cpp_extension")
+    }
+
+    /// Builds what a candidate would build. An error only where its compilation takes longer than `limits` allow.
+    pub(crate) async fn prepare(
+        &self,
+        workshop: &Workshop,
+        candidate: &str,
+        problem_name: &str,
+        target: Target,
+        limits: &Limits,
+        say: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<Built, Stop> {
+        let started = Instant::now();
+        let Some(aim) = aim(workshop, target).await else { return Ok(Built::default()) };
+        say("collecting what is to be built");
+        let texts = match collect(workshop, candidate, problem_name, &aim, limits).await {
+            Ok(texts) => texts,
+            Err(reason) => {
+                tracing::debug!(reason, "the candidate's builds are left to its own process");
+                vec![]
+            }
+        };
+        let mut built = Built { cuda_arch: aim.cuda_arch, ..Built::default() };
+        for text in texts {
+            let Ok(wanted) = Build::parse(&text) else { continue };
+            let name = wanted.digest.as_str();
+            match self.build(workshop, &wanted, limits, say).await {
+                Ok(library) => built.files.push(File { name: format!("{name}.so"), content: Content::Library(library) }),
+                Err(Unmade::Refused(words)) => built.files.push(File { name: format!("{name}.log"), content: Content::Refusal(words) }),
+                Err(Unmade::Late(log)) => {
+                    let late = AskError::Deadline { op: "build".to_owned(), limit: limits.build };
+                    return Err(judge(Phase::Import, late, &log));
+                }
+                Err(Unmade::Failed(reason)) => tracing::debug!(reason, "a build is left to the candidate's own process"),
+            }
+        }
+        built.took = started.elapsed();
+        Ok(built)
+    }
+
+    /// One library, from the cache or made.
+    async fn build(
+        &self,
+        workshop: &Workshop,
+        build: &Build,
+        limits: &Limits,
+        say: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<PathBuf, Unmade> {
+        let installed = workshop.installed(&build.programs()).await.map_err(Unmade::Failed)? + &headers::digest();
+        let key = build.key(&installed);
+        if let Some(library) = self.inner.cache.get(&key) {
+            return Ok(library);
+        }
+        let (done, count) = (AtomicUsize::new(0), build.units.len());
+        let tell = |done: usize| say(&format!("building: {done} of {count} translation units"));
+        tell(0);
+        let compile = |unit| {
+            let (installed, done, tell) = (&installed, &done, &tell);
+            async move {
+                let object = self.unit(workshop, build, unit, installed, limits).await;
+                tell(done.fetch_add(1, Ordering::Relaxed) + 1);
+                object
+            }
+        };
+        let made = all(build.units.iter().map(compile).collect()).await?;
+        let mut objects: Vec<_> = build.units.iter().zip(&made).map(|(unit, made)| (unit.object.clone(), made.path.clone())).collect();
+        let mut argv = build.link.clone();
+        if let Some((unit, _)) = build.units.iter().zip(&made).find(|(_, made)| made.needs_support) {
+            let support = self.inner.headers.support(unit).await.ok_or_else(|| Unmade::Failed("no headers".to_owned()))?;
+            say("building what CUDA sources use of torch");
+            let path = self.object(workshop, &support.0, Some(&support.1), &installed, limits).await?;
+            argv.insert(1.min(argv.len()), support.0.object.clone());
+            objects.push((support.0.object, path));
+        }
+        say("linking");
+        let _turn = self.inner.turns.acquire().await;
+        let mut maker = Maker::start(workshop, limits).await?;
+        maker.place(&objects).await?;
+        let made = maker.make(&argv, json!({})).await;
+        maker.keep(made, &build.library, &self.inner.cache, &key).await
+    }
+
+    /// One object, from the cache or made: with our headers where that gives one, and otherwise as it was written.
+    async fn unit(&self, workshop: &Workshop, build: &Build, unit: &Unit, installed: &str, limits: &Limits) -> Result<Object, Unmade> {
+        let found = |path| Object { path, needs_support: false };
+        if let Some(path) = self.inner.cache.get(&unit.key(installed, None)) {
+            return Ok(found(path));
+        }
+        if let Some(instead) = self.inner.headers.instead(workshop, build, unit, installed, limits).await {
+            match self.object(workshop, unit, Some(&instead), installed, limits).await {
+                Ok(path) => return Ok(Object { path, needs_support: instead.is_supported }),
+                Err(late @ Unmade::Late(_)) => return Err(late),
+                Err(Unmade::Refused(words)) => tracing::debug!(words, "our headers are not enough"),
+                Err(Unmade::Failed(reason)) => tracing::debug!(reason, "an object is not made with our headers"),
+            }
+        }
+        match self.object(workshop, unit, None, installed, limits).await {
+            Err(Unmade::Refused(words)) => Err(Unmade::Refused(format!("FAILED: {}\n{}\n{words}", unit.object, unit.argv.join(" ")))),
+            made => made.map(found),
+        }
+    }
+
+    async fn object(
+        &self,
+        workshop: &Workshop,
+        unit: &Unit,
+        instead: Option<&Instead>,
+        installed: &str,
+        limits: &Limits,
+    ) -> Result<PathBuf, Unmade> {
+        let flags = instead.map_or(&[][..], |instead| &instead.flags);
+        let key = unit.key(installed, instead.map(|_| flags));
+        if let Some(object) = self.inner.cache.get(&key) {
+            return Ok(object);
+        }
+        let _turn = self.inner.turns.acquire().await;
+        let mut maker = Maker::start(workshop, limits).await?;
+        let made = maker.make(&unit.with_flags(flags), json!({ unit.file.clone(): unit.source })).await;
+        maker.keep(made, &unit.object, &self.inner.cache, &key).await
+    }
+}
+
+impl Built {
+    /// Copies everything into a candidate's scratch folder, and tells its process.
+    pub(crate) async fn hand_over(&self, scratch: &Path, fields: &mut Value) -> Result<(), EvaluateError> {
+        if let Some(arch) = &self.cuda_arch {
+            fields["cuda_arch"] = arch.as_str().into();
+        }
+        if self.files.is_empty() {
+            return Ok(());
+        }
+        let folder = scratch.join(FOLDER);
+        let written = async {
+            tokio::fs::create_dir_all(&folder).await?;
+            for File { name, content } in &self.files {
+                match content {
+                    Content::Library(library) => drop(tokio::fs::copy(library, folder.join(name)).await?),
+                    Content::Refusal(words) => tokio::fs::write(folder.join(name), words).await?,
+                }
+            }
+            Ok(())
+        };
+        written.await.map_err(|source| HarnessError::Write { path: folder.clone(), source })?;
+        fields["built"] = folder.to_string_lossy().into();
+        Ok(())
+    }
+}
+
+/// What is to be built for; none where that is not known.
+async fn aim(workshop: &Workshop, target: Target) -> Option<Aim> {
+    match target.backend {
+        Backend::Cpu => Some(Aim { cuda_arch: None, part: None }),
+        Backend::Cuda => {
+            let arch = workshop.cuda_arch(target).await?;
+            let part: CompileTarget = arch.own.replace('.', "").parse().ok()?;
+            Some(Aim { cuda_arch: Some(arch.built_for), part: Some(part.to_json()) })
+        }
+    }
+}
+
+/// The texts of a candidate's builds, as its own code lets them be seen.
+async fn collect(workshop: &Workshop, candidate: &str, problem_name: &str, aim: &Aim, limits: &Limits) -> Result<Vec<String>, String> {
+    #[derive(Deserialize)]
+    struct Collected {
+        builds: Vec<String>,
+    }
+    let mut worker = workshop.builder(limits.process).await.map_err(|error| error.to_string())?;
+    let path = worker.scratch().join("candidate.py");
+    tokio::fs::write(&path, candidate).await.map_err(|error| error.to_string())?;
+    let problem = Path::new(problem_name).file_stem().unwrap_or_default().to_string_lossy();
+    let fields = json!({"path": path, "problem": problem, "part": aim.part, "cuda_arch": aim.cuda_arch});
+    let answer = worker.ask("collect", fields, &[], limits.build.min(COLLECT)).await;
+    worker.end().await;
+    let collected = Collected::deserialize(answer.map_err(|error| error.to_string())?.ok);
+    collected.map(|collected| collected.builds).map_err(|error| error.to_string())
+}
+
+/// Waits for all, in order; the first error where there is one. Nothing is left running.
+async fn all<T, E>(futures: Vec<impl Future<Output = Result<T, E>>>) -> Result<Vec<T>, E> {
+    let mut pending: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
+    std::future::poll_fn(|context| {
+        for (future, outcome) in &mut pending {
+            if outcome.is_none()
+                && let std::task::Poll::Ready(ready) = future.as_mut().poll(context)
+            {
+                *outcome = Some(ready);
+            }
+        }
+        if pending.iter().all(|(_, outcome)| outcome.is_some()) { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+    pending.into_iter().filter_map(|(_, outcome)| outcome).collect()
+}
