@@ -1,12 +1,16 @@
 //! What can be read but should not be published.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
+use crate::document::{Document, DocumentError};
 use crate::files::Files;
 use crate::pack::{Entry, Kind, Pack};
 use crate::problem::{Fault, Problem};
 use crate::python;
 use crate::read::Reading;
+use crate::similar::Shingles;
+use crate::skeleton::PLACEHOLDER;
 
 /// An entry that is longer says more than one thing.
 const MAX_ENTRY_CHARACTERS: usize = 8_000;
@@ -17,44 +21,134 @@ const MAX_EXAMPLE_CHARACTERS: usize = 16_000;
 /// Titles head passages, which are small.
 const MAX_TITLE_CHARACTERS: usize = 100;
 
-/// Everything wrong with a pack, in the order of files and lines.
-pub(crate) fn check(files: &Files) -> Vec<Problem> {
-    let Reading { pack, mut problems } = Reading::of(files);
-    if let Some(pack) = pack {
-        if pack.entries.is_empty() && problems.is_empty() {
-            problems.push(files.problem("pack.toml", None, Fault::NoEntries));
-        }
-        let mut titles: HashMap<&str, &str> = HashMap::new();
-        for entry in &pack.entries {
-            let mut report = |line: Option<u32>, fault: Fault| problems.push(files.problem(&entry.path, line, fault));
-            check_front_matter(entry, &pack, &mut report);
-            if let Some(other) = titles.insert(&entry.title, &entry.path) {
-                report(Some(1), Fault::DuplicateTitle(other.to_owned()));
+/// Everything wrong with some packs, in the order of packs, files and lines.
+pub(crate) fn check_all(packs: &[Files]) -> Vec<Problem> {
+    let mut texts = Vec::new();
+    let mut problems = Vec::new();
+    for files in packs {
+        let Reading { pack, problems: mut found } = Reading::of(files);
+        if let Some(pack) = pack {
+            check(files, &pack, &mut found);
+            for entry in &pack.entries {
+                let path = format!("{}/{}", files.root, entry.path);
+                texts.push((path, entry.path.starts_with("examples/"), Shingles::of(entry.body())));
             }
-            check_text(entry, &mut report);
+        }
+        found.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
+        problems.push(found);
+    }
+    let mut problems: Vec<Problem> = problems.into_iter().flatten().collect();
+    for (i, (path, is_example, shingles)) in texts.iter().enumerate() {
+        // Kernels of one kind share their frame; what they explain differs.
+        let others = texts[..i].iter().filter(|(_, other_is_example, _)| is_example == other_is_example);
+        if let Some((other, percent)) =
+            others.filter_map(|(other, _, them)| Some((other, shingles.shared(them)?))).max_by_key(|(_, percent)| *percent)
+        {
+            let fault = Fault::NearDuplicate { other: other.clone(), percent };
+            problems.push(Problem { path: path.clone(), line: None, fault });
         }
     }
-    problems.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
     problems
 }
 
+/// What is wrong with one pack, beside what keeps parts of it from being read.
+fn check(files: &Files, pack: &Pack, problems: &mut Vec<Problem>) {
+    if pack.entries.is_empty() && pack.documents.is_empty() && problems.is_empty() {
+        problems.push(files.problem("pack.toml", None, Fault::NoEntries));
+    }
+    if let Some(line) = placeholder(&files.manifest) {
+        problems.push(files.problem("pack.toml", Some(line), Fault::Placeholder));
+    }
+    let mut titles: HashMap<&str, &str> = HashMap::new();
+    for entry in &pack.entries {
+        let mut report = |line: Option<u32>, fault: Fault| problems.push(files.problem(&entry.path, line, fault));
+        check_front_matter(entry, pack, &mut report);
+        if let Some(other) = titles.insert(&entry.title, &entry.path) {
+            report(Some(1), Fault::DuplicateTitle(other.to_owned()));
+        }
+        check_problem(entry, pack, &mut report);
+        check_text(entry, &mut report);
+        if let Some(line) = placeholder(&entry.text) {
+            report(Some(line), Fault::Placeholder);
+        }
+    }
+    let solved: HashSet<&str> = pack.entries.iter().filter_map(|entry| entry.problem.as_deref()).collect();
+    for file in &pack.problems {
+        let mut report = |line: Option<u32>, fault: Fault| problems.push(files.problem(&file.path, line, fault));
+        if let Some((line, fault)) = python::first_fault(&file.text) {
+            report(Some(line), Fault::Python(fault));
+        }
+        for (name, keyword) in [("Model", "class "), ("get_inputs", "def "), ("get_init_inputs", "def ")] {
+            let defines = |line: &str| {
+                let rest = line.strip_prefix(keyword)?.strip_prefix(name)?;
+                Some(rest.starts_with(['(', ':']))
+            };
+            if !file.text.lines().any(|line| defines(line).unwrap_or(false)) {
+                report(None, Fault::ProblemForm(name));
+            }
+        }
+        if !solved.contains(file.path.as_str()) {
+            report(None, Fault::UnusedProblem);
+        }
+    }
+    if let Some(root) = &pack.root {
+        for document in &pack.documents {
+            match Document::read(root, Path::new(&document.path)) {
+                // Adding the pack takes care of that.
+                Ok(_) | Err(DocumentError::NotExtracted(_)) => {}
+                Err(error) => problems.push(files.problem(&format!("documents/{}", document.path), None, Fault::Document(error.reason()))),
+            }
+        }
+    }
+}
+
+fn placeholder(text: &str) -> Option<u32> {
+    text.lines().zip(1..).find(|(line, _)| line.contains(PLACEHOLDER)).map(|(_, number)| number)
+}
+
+/// An example solves a problem of its pack and says how it was tried; nothing else does.
+fn check_problem(entry: &Entry, pack: &Pack, report: &mut impl FnMut(Option<u32>, Fault)) {
+    let is_example = entry.path.starts_with("examples/");
+    match &entry.problem {
+        Some(problem) if is_example && !pack.problems.iter().any(|file| file.path == *problem) => {
+            report(line_of(entry, "problem"), Fault::DanglingProblem(problem.clone()));
+        }
+        Some(_) if !is_example => report(line_of(entry, "problem"), Fault::ProblemOfText),
+        None if is_example => report(Some(1), Fault::NoProblem),
+        _ => {}
+    }
+    if is_example && entry.evidence.is_empty() {
+        report(Some(1), Fault::NoEvidence);
+    }
+    if is_example && !entry.body().lines().any(|line| line.starts_with("class ModelNew")) {
+        report(None, Fault::NoModelNew);
+    }
+    if !is_example && entry.kind == Kind::Example {
+        report(line_of(entry, "kind"), Fault::MarkdownExample);
+    }
+}
+
+/// The line of the front matter that says something.
+fn line_of(entry: &Entry, what: &str) -> Option<u32> {
+    entry.text.lines().zip(1..entry.body_line).find(|(line, _)| line.contains(what)).map(|(_, number)| number)
+}
+
 fn check_front_matter(entry: &Entry, pack: &Pack, report: &mut impl FnMut(Option<u32>, Fault)) {
-    let line_of = |key: &str| entry.text.lines().zip(1..entry.body_line).find(|(line, _)| line.contains(key)).map(|(_, number)| number);
     let title = entry.title.chars().count();
     if !(1..=MAX_TITLE_CHARACTERS).contains(&title) {
-        report(line_of("title"), Fault::Title(title));
+        report(line_of(entry, "title"), Fault::Title(title));
     }
     if entry.sources.is_empty() {
         report(Some(1), Fault::NoSource);
     }
     for source in &entry.sources {
         if !is_source(source) {
-            report(line_of(source), Fault::Source(source.clone()));
+            report(line_of(entry, source), Fault::Source(source.clone()));
         }
     }
     for tag in &entry.tags {
         if !pack.tags.contains(tag) {
-            report(line_of(tag), Fault::Tag(tag.clone()));
+            report(line_of(entry, tag), Fault::Tag(tag.clone()));
         }
     }
 }
@@ -81,7 +175,6 @@ fn check_text(entry: &Entry, report: &mut impl FnMut(Option<u32>, Fault)) {
         report(None, Fault::TooLong { characters, limit });
     }
     if is_example {
-        debug_assert_eq!(entry.kind, Kind::Example, "what lies in examples/ is read as an example");
         if let Some((line, fault)) = python::first_fault(body) {
             report(Some(entry.body_line - 1 + line), Fault::Python(fault));
         }

@@ -3,9 +3,11 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::str::Utf8Error;
 
 use include_dir::{Dir, DirEntry, include_dir};
 
+use crate::document::{DocumentFile, Listing};
 use crate::problem::{Fault, PackError, Problem};
 
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/packs");
@@ -22,6 +24,12 @@ pub(crate) struct Files {
     pub(crate) manifest: String,
     /// `entries/*.md` and `examples/*.py`, in the order of their paths inside the pack.
     pub(crate) entries: Vec<TextFile>,
+    /// `problems/*.py`, in the same order.
+    pub(crate) problems: Vec<TextFile>,
+    /// What lies below `documents/`, unread.
+    pub(crate) documents: Vec<DocumentFile>,
+    /// Where the pack lies; `None` inside the executable.
+    pub(crate) folder: Option<PathBuf>,
     /// Files that could not be read as text.
     pub(crate) unreadable: Vec<Problem>,
 }
@@ -64,7 +72,9 @@ impl Files {
         if folder.join("pack.toml").is_file() {
             return Ok(vec![Self::of_folder(folder)?]);
         }
-        let packs: Vec<PathBuf> = list(folder)?.into_iter().filter(|path| path.join("pack.toml").is_file()).collect();
+        // Hidden folders are at work, or of another program.
+        let is_hidden = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        let packs: Vec<PathBuf> = list(folder)?.into_iter().filter(|path| !is_hidden(path) && path.join("pack.toml").is_file()).collect();
         if packs.is_empty() {
             return Err(PackError::NoPack(folder.to_owned()));
         }
@@ -75,6 +85,8 @@ impl Files {
         let manifest = folder.join("pack.toml");
         let read = |path: &Path| fs::read(path).map_err(|source| PackError::Io { path: path.to_owned(), source });
         let mut files = Self::new(folder.display().to_string(), &read(&manifest)?);
+        files.documents = Listing::of(folder)?.documents;
+        files.folder = Some(folder.to_owned());
         for (name, extension) in FOLDERS {
             let inner = folder.join(name);
             if !inner.is_dir() {
@@ -98,10 +110,18 @@ impl Files {
     }
 
     fn new(root: String, manifest: &[u8]) -> Self {
-        let mut files = Self { root, manifest: String::new(), entries: Vec::new(), unreadable: Vec::new() };
+        let mut files = Self {
+            root,
+            manifest: String::new(),
+            entries: Vec::new(),
+            problems: Vec::new(),
+            documents: Vec::new(),
+            folder: None,
+            unreadable: Vec::new(),
+        };
         match std::str::from_utf8(manifest) {
             Ok(text) => text.clone_into(&mut files.manifest),
-            Err(_) => files.unreadable.push(files.problem("pack.toml", None, Fault::NotUtf8)),
+            Err(error) => files.unreadable.push(files.not_utf8("pack.toml", manifest, error)),
         }
         files
     }
@@ -109,17 +129,30 @@ impl Files {
     fn add(&mut self, inside: &Path, content: &[u8]) {
         let path = inside.to_string_lossy().into_owned();
         match std::str::from_utf8(content) {
-            Ok(text) => self.entries.push(TextFile { path, text: text.to_owned() }),
-            Err(error) => {
-                let line = 1 + String::from_utf8_lossy(&content[..error.valid_up_to()]).matches('\n').count();
-                self.unreadable.push(self.problem(&path, u32::try_from(line).ok(), Fault::NotUtf8));
+            Ok(text) => {
+                let kept = if inside.starts_with("problems") { &mut self.problems } else { &mut self.entries };
+                kept.push(TextFile { path, text: text.to_owned() });
             }
+            Err(error) => self.unreadable.push(self.not_utf8(&path, content, error)),
         }
+    }
+
+    fn not_utf8(&self, path: &str, content: &[u8], error: Utf8Error) -> Problem {
+        let byte = error.valid_up_to();
+        let line = 1 + String::from_utf8_lossy(&content[..byte]).matches('\n').count();
+        self.problem(path, u32::try_from(line).ok(), Fault::NotUtf8 { byte })
     }
 
     fn sorted(mut self) -> Self {
         self.entries.sort_by(|a, b| a.path.cmp(&b.path));
+        self.problems.sort_by(|a, b| a.path.cmp(&b.path));
         self
+    }
+
+    /// The id in the manifest; empty where there is none.
+    pub(crate) fn id(&self) -> String {
+        let manifest: toml::Table = toml::from_str(&self.manifest).unwrap_or_default();
+        manifest.get("id").and_then(toml::Value::as_str).unwrap_or_default().to_owned()
     }
 
     /// A problem in one of these files.
@@ -128,7 +161,8 @@ impl Files {
     }
 }
 
-const FOLDERS: [(&str, &str); 2] = [("entries", "md"), ("examples", "py")];
+/// The folders of texts that are read with the pack, and the extension that counts in each.
+pub(crate) const FOLDERS: [(&str, &str); 3] = [("entries", "md"), ("examples", "py"), ("problems", "py")];
 
 fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)

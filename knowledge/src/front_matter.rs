@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::pack::{Bottleneck, Kind};
+use crate::pack::{Bottleneck, Evidence, Kind, Phase};
 use crate::problem::Fault;
 
 /// The keys of the front matter, as written.
@@ -19,9 +19,17 @@ pub(crate) struct FrontMatter {
     #[serde(default)]
     pub(crate) bottleneck: Option<Bottleneck>,
     #[serde(default)]
+    pub(crate) phase: Option<Phase>,
+    #[serde(default)]
     pub(crate) sources: Vec<String>,
     #[serde(default)]
     pub(crate) tags: Vec<String>,
+    #[serde(default)]
+    pub(crate) problem: Option<String>,
+    #[serde(default)]
+    pub(crate) evidence: Vec<Evidence>,
+    #[serde(default)]
+    pub(crate) lesson: Option<toml::Table>,
 }
 
 /// Which way the front matter is written.

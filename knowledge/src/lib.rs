@@ -2,18 +2,28 @@
 //!
 //! A pack is a folder that anyone can write; `FORMAT.md` beside this crate's manifest says how. [`load`] reads the packs of a folder
 //! and refuses what cannot be understood, with file and line; [`check`] also reports what can be read but should not be published;
-//! [`built_in`] gives the packs that are part of the executable. How entries are found is not this crate's business.
+//! [`built_in`] gives the packs that are part of the executable. A pack may also hold documents as their authors left them;
+//! [`Document::read`] turns one into text with structure and line numbers. How passages are found is not this crate's business.
 
 mod check;
+mod document;
 mod files;
 mod front_matter;
+mod home;
+mod lesson;
 mod pack;
 mod problem;
 mod python;
 mod read;
+mod similar;
+mod skeleton;
 
-pub use pack::{Bottleneck, Entry, Kind, Pack};
+pub use document::{Document, DocumentError, DocumentFile, Format, LineNumbers, PDF_VERB, PdfReader, Structure, print_pdf};
+pub use home::{Added, Home, HomeError, Installed, Labels, Origin, Progress, Skipped, export_built_in};
+pub use lesson::lesson_table;
+pub use pack::{Bottleneck, Entry, Evidence, EvidenceStatus, Kind, Pack, Phase, ProblemFile};
 pub use problem::{Fault, PackError, Problem};
+pub use skeleton::begin;
 
 use std::path::Path;
 
@@ -32,11 +42,11 @@ pub fn load(folder: &Path) -> Result<Vec<Pack>, PackError> {
 
 /// Everything wrong with the packs of a folder, in the order of files and lines; empty when they are fit to publish.
 pub fn check(folder: &Path) -> Result<Vec<Problem>, PackError> {
-    Ok(Files::in_folder(folder)?.iter().flat_map(check::check).collect())
+    Ok(check::check_all(&Files::in_folder(folder)?))
 }
 
 /// Everything wrong with the built-in packs.
 #[must_use]
 pub fn check_built_in() -> Vec<Problem> {
-    Files::built_in().iter().flat_map(check::check).collect()
+    check::check_all(&Files::built_in())
 }

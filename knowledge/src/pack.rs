@@ -1,8 +1,11 @@
 //! What a pack holds once it has been read.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+
+use crate::document::DocumentFile;
 
 /// A pack: knowledge of one platform or subject under one licence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,10 +20,31 @@ pub struct Pack {
     pub description: String,
     /// The vendor it holds for; `None` for every vendor.
     pub vendor: Option<String>,
+    /// What its documents hold for, and its entries unless they say otherwise; empty for any.
+    pub architectures: Vec<String>,
+    /// The same for languages.
+    pub languages: Vec<String>,
+    /// Where the pack as a whole comes from; documents have no other source.
+    pub sources: Vec<String>,
     /// The tags that its entries may use.
     pub tags: Vec<String>,
     /// Entries and examples, in the order of their paths.
     pub entries: Vec<Entry>,
+    /// The problems that its examples solve, in the order of their paths.
+    pub problems: Vec<ProblemFile>,
+    /// The documents below `documents/`, in the order of their paths. Only a listing: nothing of them has been read.
+    pub documents: Vec<DocumentFile>,
+    /// The pack's folder; `None` for a pack inside the executable.
+    pub root: Option<PathBuf>,
+}
+
+/// A problem file, as the evaluator takes it: `Model`, `get_inputs`, `get_init_inputs`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProblemFile {
+    /// The file inside the pack, e.g. `problems/row_softmax.py`.
+    pub path: String,
+    /// Its content.
+    pub text: String,
 }
 
 /// One entry or example kernel.
@@ -38,10 +62,16 @@ pub struct Entry {
     pub architectures: Vec<String>,
     /// Which bottleneck it is about.
     pub bottleneck: Option<Bottleneck>,
+    /// When in the work on a kernel it helps most.
+    pub phase: Option<Phase>,
     /// Where its facts come from.
     pub sources: Vec<String>,
     /// Out of the pack's tags.
     pub tags: Vec<String>,
+    /// Of an example: the problem that it solves, a path inside the pack.
+    pub problem: Option<String>,
+    /// What is known of it by trying, target by target.
+    pub evidence: Vec<Evidence>,
     /// The file inside the pack, e.g. `entries/occupancy.md`.
     pub path: String,
     /// The whole file, front matter included, so that line numbers are the file's.
@@ -79,6 +109,62 @@ pub enum Kind {
     Api,
     /// A complete kernel.
     Example,
+    /// What a verified run taught.
+    Lesson,
+}
+
+/// A part of the work on a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Before code is written: what bounds the problem, which form to choose.
+    Analyse,
+    /// Writing the kernel.
+    Write,
+    /// It does not build, crashes or is wrong.
+    Debug,
+    /// It is right and should be faster.
+    Tune,
+    /// Making sure that it is right and that its time is real.
+    Verify,
+}
+
+impl Phase {
+    /// The word in front matter.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Analyse => "analyse",
+            Self::Write => "write",
+            Self::Debug => "debug",
+            Self::Tune => "tune",
+            Self::Verify => "verify",
+        }
+    }
+}
+
+/// What was found by trying something on one target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    /// An architecture, e.g. `sm_90` or `x86_64-avx2`.
+    pub target: String,
+    /// How far the trial went.
+    pub status: EvidenceStatus,
+    /// The figures, with shapes and machine, in a line.
+    pub text: String,
+}
+
+/// How far something was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EvidenceStatus {
+    /// The evaluator ran it and found it correct.
+    Correct,
+    /// It was compiled for the target, not run.
+    Compiled,
+    /// Neither; the text says why.
+    NotRun,
 }
 
 /// What keeps a kernel from being faster.

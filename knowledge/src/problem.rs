@@ -16,6 +16,16 @@ pub struct Problem {
     pub fault: Fault,
 }
 
+impl Problem {
+    /// The same problem of a pack that lies elsewhere.
+    pub(crate) fn moved(mut self, from: &str, to: &str) -> Self {
+        if let Some(inside) = self.path.strip_prefix(from) {
+            self.path = format!("{to}{inside}");
+        }
+        self
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
@@ -37,8 +47,11 @@ pub enum Fault {
         limit: u64,
     },
     /// The file is no text.
-    #[error("not UTF-8")]
-    NotUtf8,
+    #[error("not UTF-8, at byte {byte}")]
+    NotUtf8 {
+        /// The first wrong byte's place in the file, counted from 0.
+        byte: usize,
+    },
     /// The manifest or the front matter cannot be read as TOML of the right form.
     #[error("{0}")]
     Form(String),
@@ -100,8 +113,49 @@ pub enum Fault {
     /// Only examples are kernels, and `kind` is not theirs to say.
     #[error("an example says no kind: it is an example")]
     ExampleKind,
+    /// Two texts say the same.
+    #[error("says nearly the same as {other}: {percent} % of it; keep one of them")]
+    NearDuplicate {
+        /// The other file.
+        other: String,
+        /// How much of the shorter one is in the other.
+        percent: u32,
+    },
+    /// Something is still to be written.
+    #[error("still to be filled in")]
+    Placeholder,
+    /// An example that the evaluator cannot take.
+    #[error("no class `ModelNew`: an example is what the evaluator runs")]
+    NoModelNew,
+    /// An example that solves nothing.
+    #[error("no problem: say which file of problems/ the kernel solves")]
+    NoProblem,
+    /// An example that nobody tried.
+    #[error("no evidence: say what was found by running or compiling it")]
+    NoEvidence,
+    /// A problem that is not there.
+    #[error("there is no {0} in the pack")]
+    DanglingProblem(String),
+    /// A problem file that the evaluator cannot take.
+    #[error("a problem defines `Model`, `get_inputs` and `get_init_inputs`; `{0}` is missing")]
+    ProblemForm(&'static str),
+    /// A problem that no example solves.
+    #[error("no example solves it")]
+    UnusedProblem,
+    /// Only examples solve problems.
+    #[error("only an example has a problem")]
+    ProblemOfText,
+    /// A kernel in Markdown is no example.
+    #[error("an example is a Python file in examples/")]
+    MarkdownExample,
+    /// A document that cannot be read.
+    #[error("{0}")]
+    Document(String),
+    /// What was measured belongs to lessons, and to nothing else.
+    #[error("an entry of kind `lesson` has a [lesson] table, and no other entry has")]
+    LessonTable,
     /// The pack has no manifest or no content.
-    #[error("a pack without entries")]
+    #[error("a pack without entries and documents")]
     NoEntries,
 }
 
@@ -130,6 +184,16 @@ pub enum PackError {
 }
 
 impl PackError {
+    /// The same error of a pack that lies elsewhere.
+    pub(crate) fn moved(self, from: &str, to: &str) -> Self {
+        match self {
+            Self::Broken { problems, .. } => {
+                Self::Broken { root: to.to_owned(), problems: problems.into_iter().map(|problem| problem.moved(from, to)).collect() }
+            }
+            other => other,
+        }
+    }
+
     /// What the user can do about it.
     #[must_use]
     pub fn hint(&self) -> &'static str {

@@ -4,7 +4,8 @@ use serde::Deserialize;
 
 use crate::files::{Files, TextFile};
 use crate::front_matter::{Placed, Style, parse, split};
-use crate::pack::{Entry, Kind, Pack};
+use crate::lesson;
+use crate::pack::{Entry, Kind, Pack, ProblemFile};
 use crate::problem::{Fault, PackError, Problem};
 
 /// The keys of `pack.toml`, as written.
@@ -21,6 +22,8 @@ struct Manifest {
     architectures: Vec<String>,
     #[serde(default)]
     languages: Vec<String>,
+    #[serde(default)]
+    sources: Vec<String>,
     #[serde(default)]
     tags: Vec<String>,
 }
@@ -57,8 +60,23 @@ impl Reading {
                 Err((line, fault)) => problems.push(files.problem(&file.path, line, fault)),
             }
         }
-        let Manifest { id, version, licence, description, vendor, tags, .. } = manifest;
-        Self { pack: Some(Pack { id, version, licence, description, vendor, tags, entries }), problems }
+        let Manifest { id, version, licence, description, vendor, architectures, languages, sources, tags } = manifest;
+        let pack = Pack {
+            id,
+            version,
+            licence,
+            description,
+            vendor,
+            architectures,
+            languages,
+            sources,
+            tags,
+            entries,
+            problems: files.problems.iter().map(|file| ProblemFile { path: file.path.clone(), text: file.text.clone() }).collect(),
+            documents: files.documents.clone(),
+            root: files.folder.clone(),
+        };
+        Self { pack: Some(pack), problems }
     }
 
     /// The pack, if all of it could be read.
@@ -93,9 +111,10 @@ fn read_entry(file: &TextFile, manifest: &Manifest) -> Result<Entry, Placed> {
         (false, Some(kind)) => kind,
         (false, None) => return Err((Some(1), Fault::Form("missing field `kind`".to_owned()))),
     };
+    lesson::agrees(kind, &front)?;
     let languages = front.languages.unwrap_or_else(|| manifest.languages.clone());
     let architectures = front.architectures.unwrap_or_else(|| manifest.architectures.clone());
-    platforms(languages.iter().chain(&architectures))?;
+    platforms(languages.iter().chain(&architectures).chain(front.evidence.iter().map(|evidence| &evidence.target)))?;
     Ok(Entry {
         name: name.to_owned(),
         title: front.title,
@@ -103,15 +122,19 @@ fn read_entry(file: &TextFile, manifest: &Manifest) -> Result<Entry, Placed> {
         languages,
         architectures,
         bottleneck: front.bottleneck,
+        phase: front.phase,
         sources: front.sources,
         tags: front.tags,
+        problem: front.problem,
+        evidence: front.evidence,
         path: file.path.clone(),
         text: file.text.clone(),
         body_line,
     })
 }
 
-fn is_name(name: &str) -> bool {
+/// Lower-case letters, digits and hyphens, beginning with a letter or digit.
+pub(crate) fn is_name(name: &str) -> bool {
     let starts_well = name.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     starts_well && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }

@@ -1,11 +1,18 @@
 # +++
 # title = "Fused elementwise chain in Triton: bias, exact GELU and residual in one kernel"
 # bottleneck = "memory_bandwidth"
+# problem = "problems/bias_gelu_residual.py"
 # sources = [
 #   "https://triton-lang.org/main/getting-started/tutorials/01-vector-add.html",
 #   "https://docs.pytorch.org/docs/stable/generated/torch.nn.GELU.html",
 # ]
 # tags = ["fusion", "vectorised-loads", "masks"]
+# evidence = [
+#   { target = "cpu", status = "correct", text = "through the interpreter (Triton 3.9), a smaller copy of the problem: ROWS, FEATURES = 37, 1000; values only, no time" },
+#   { target = "sm_90", status = "compiled", text = "Triton 3.9: bias_gelu_residual 38 registers, no spills, 0 B shared memory" },
+#   { target = "gfx942", status = "compiled", text = "Triton 3.9: bias_gelu_residual 20 registers, no spills, 0 B LDS" },
+#   { target = "gfx950", status = "compiled", text = "Triton 3.9: bias_gelu_residual 20 registers, no spills, 0 B LDS" },
+# ]
 # +++
 """`gelu(x + bias) + residual`, bias along the last dimension, erf form of GELU.
 

@@ -1,11 +1,18 @@
 # +++
 # title = "Layer norm forward in Triton: row in registers, variance around the mean"
 # bottleneck = "memory_bandwidth"
+# problem = "problems/layer_norm.py"
 # sources = [
 #   "https://triton-lang.org/main/getting-started/tutorials/05-layer-norm.html",
 #   "https://docs.pytorch.org/docs/stable/generated/torch.nn.LayerNorm.html",
 # ]
 # tags = ["layernorm", "reduction", "masks"]
+# evidence = [
+#   { target = "cpu", status = "correct", text = "through the interpreter (Triton 3.9), a smaller copy of the problem: ROWS, FEATURES = 37, 1000; values only, no time" },
+#   { target = "sm_90", status = "compiled", text = "Triton 3.9: layer_norm_kernel 64 registers, no spills, 16 B shared memory" },
+#   { target = "gfx942", status = "compiled", text = "Triton 3.9: layer_norm_kernel 59 registers, no spills, 16 B LDS" },
+#   { target = "gfx950", status = "compiled", text = "Triton 3.9: layer_norm_kernel 59 registers, no spills, 16 B LDS" },
+# ]
 # +++
 """Layer norm over the last dimension with weight and bias, one program per row, one read and one write of the activation.
 

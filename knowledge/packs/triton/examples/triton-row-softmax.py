@@ -1,12 +1,19 @@
 # +++
 # title = "Row softmax in Triton: one pass in registers, online softmax for long rows"
 # bottleneck = "memory_bandwidth"
+# problem = "problems/row_softmax.py"
 # sources = [
 #   "https://triton-lang.org/main/getting-started/tutorials/02-fused-softmax.html",
 #   "https://arxiv.org/abs/1805.02867",
 #   "measured: torch.softmax of 8192 x 8192 fp32 on an H200: 0.279 ms, floor 0.127 ms (512 MiB at 4.24 TB/s)",
 # ]
 # tags = ["softmax", "reduction", "masks"]
+# evidence = [
+#   { target = "cpu", status = "correct", text = "through the interpreter (Triton 3.9), a smaller copy of the problem: ROWS, COLS = 40, 1000; values only, no time" },
+#   { target = "sm_90", status = "compiled", text = "Triton 3.9: softmax_short 50 registers, no spills, 32 B shared memory" },
+#   { target = "gfx942", status = "compiled", text = "Triton 3.9: softmax_short 32 registers, no spills, 32 B LDS" },
+#   { target = "gfx950", status = "compiled", text = "Triton 3.9: softmax_short 32 registers, no spills, 32 B LDS" },
+# ]
 # +++
 """Softmax over the last dimension. Two kernels, chosen by row length.
 

@@ -10,6 +10,10 @@
 #   "https://docs.pytorch.org/docs/stable/generated/torch.nn.LayerNorm.html",
 # ]
 # tags = ["fusion", "layernorm", "gelu", "exp", "openmp"]
+# problem = "problems/bias_gelu_layernorm.py"
+# evidence = [
+#   { target = "x86_64-avx512", status = "correct", text = "2.1x (1.7 to 2.5) against eager torch, 4096 x 1024 float32, two x86 cores with AVX-512, busy with other work" },
+# ]
 # +++
 """`layer_norm(gelu(x + bias)) * weight + shift` over the last dimension, float32: one read of x and one write of the result.
 

@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
+mod home;
+
 use std::fs;
 use std::path::Path;
 
-use kernelwright_packs::{Kind, built_in, check, check_built_in, load};
+use kernelwright_packs::{EvidenceStatus, Fault, Kind, Labels, Phase, begin, built_in, check, check_built_in, load};
 use tempfile::TempDir;
 
 const MANIFEST: &str = r#"
@@ -22,7 +24,9 @@ tags = ["tiles"]
 const ENTRY: &str =
     "+++\ntitle = \"Tiles are 16 by 16\"\nkind = \"constraint\"\nsources = [\"Aurora-1 manual, section 3\"]\n+++\nAlways.\n";
 
-const EXAMPLE: &str = "# +++\n# title = \"Copy\"\n# sources = [\"Aurora-1 manual, section 4\"]\n# +++\ndef copy(x):\n    return x\n";
+const EXAMPLE: &str = "# +++\n# title = \"Copy\"\n# sources = [\"Aurora-1 manual, section 4\"]\n# +++\nclass ModelNew:\n    ...\n";
+
+const PROBLEM: &str = "class Model:\n    ...\n\n\ndef get_inputs():\n    return []\n\n\ndef get_init_inputs():\n    return []\n";
 
 fn pack(files: &[(&str, &str)]) -> TempDir {
     let folder = TempDir::new().unwrap();
@@ -51,7 +55,28 @@ fn a_pack_is_read_with_its_defaults() {
     assert_eq!((tiles.name.as_str(), tiles.kind, tiles.body(), tiles.body_line), ("tiles", Kind::Constraint, "Always.\n", 6));
     assert_eq!((copy.name.as_str(), copy.kind, copy.body_line), ("copy_rows", Kind::Example, 5));
     assert_eq!(copy.architectures, ["aurora-1"]);
-    assert_eq!(check(folder.path()).unwrap(), []);
+    let problems = check(folder.path()).unwrap();
+    assert_eq!(problems.iter().map(|problem| &problem.fault).collect::<Vec<_>>(), [&Fault::NoProblem, &Fault::NoEvidence]);
+}
+
+#[test]
+fn an_example_names_its_problem_and_what_was_found() {
+    let more = "# phase = \"tune\"\n# problem = \"problems/copy.py\"\n# evidence = [\n\
+        #   { target = \"aurora-1\", status = \"correct\", text = \"1.4x against the vendor's copy, 1 GiB\" },\n# ]\n# +++\nclass";
+    let example = EXAMPLE.replace("# +++\nclass", more);
+    let folder = pack(&[
+        ("pack.toml", MANIFEST),
+        ("examples/copy.py", &example),
+        ("problems/copy.py", PROBLEM),
+        ("documents/guide/tiles.md", "# Tiles\n"),
+    ]);
+    let pack = load(folder.path()).unwrap().remove(0);
+    let copy = &pack.entries[0];
+    assert_eq!((copy.phase, copy.problem.as_deref()), (Some(Phase::Tune), Some("problems/copy.py")));
+    assert_eq!((copy.evidence[0].target.as_str(), copy.evidence[0].status), ("aurora-1", EvidenceStatus::Correct));
+    assert_eq!(pack.problems[0].text, PROBLEM);
+    assert_eq!((pack.documents[0].path.as_str(), pack.documents[0].bytes), ("guide/tiles.md", 8));
+    assert_eq!(pack.root.as_deref(), Some(folder.path()));
 }
 
 #[test]
@@ -86,8 +111,8 @@ fn what_cannot_be_read_is_named_with_file_and_line() {
         @"
         entries/Name.md: `Name` is no name: use lower-case letters, digits and `-`, beginning with a letter or digit
         entries/bare.md:1: no front matter: the first line has to be `+++`
-        entries/key.md:3: unknown field `sort`, expected one of `title`, `kind`, `languages`, `architectures`, `bottleneck`, `sources`, `tags`
-        entries/kind.md:3: unknown variant `rule`, expected one of `constraint`, `guidance`, `hardware`, `pattern`, `pitfall`, `error`, `api`, `example`
+        entries/key.md:3: unknown field `sort`, expected one of `title`, `kind`, `languages`, `architectures`, `bottleneck`, `phase`, `sources`, `tags`, `problem`, `evidence`, `lesson`
+        entries/kind.md:3: unknown variant `rule`, expected one of `constraint`, `guidance`, `hardware`, `pattern`, `pitfall`, `error`, `api`, `example`, `lesson`
         entries/open.md:1: the front matter is not closed with a line `+++`
         entries/toml.md:3: string values must be quoted, expected literal string
         examples/kind.py:1: an example says no kind: it is an example
@@ -118,7 +143,7 @@ fn what_should_not_be_published_is_named_as_well() {
             ("entries/source.md", &ENTRY.replace("Tiles", "Source").replace("Aurora-1 manual, section 3", "ftp://x.org/y\", \"manual")),
             ("entries/tag.md", &ENTRY.replace("Tiles", "Tag").replace("sources", "tags = [\"tiles\", \"tile\"]\nsources")),
             ("examples/copy.py", EXAMPLE),
-            ("examples/broken.py", &EXAMPLE.replace("Copy", "Broken").replace("(x):", "(x:")),
+            ("examples/broken.py", &EXAMPLE.replace("Copy", "Broken").replace("    ...", "    x = (1")),
         ]),
         @"
         entries/b-same-title.md:1: the title is that of entries/a-good.md
@@ -130,10 +155,91 @@ fn what_should_not_be_published_is_named_as_well() {
         entries/source.md:4: `ftp://x.org/y` is no source: give an https:// address, or a document with its chapter or section
         entries/source.md:4: `manual` is no source: give an https:// address, or a document with its chapter or section
         entries/tag.md:4: the tag `tile` is not listed in pack.toml
-        examples/broken.py:5: no valid Python: the bracket that opens here never closes
+        examples/broken.py:1: no problem: say which file of problems/ the kernel solves
+        examples/broken.py:1: no evidence: say what was found by running or compiling it
+        examples/broken.py:6: no valid Python: the bracket that opens here never closes
         examples/copy.py: the name `copy` is taken by entries/copy.md
         "
     );
+}
+
+#[test]
+fn examples_and_their_problems_belong_together() {
+    let dangling = EXAMPLE.replace("Copy", "Dangling").replace("# sources", "# problem = \"problems/missing.py\"\n# sources");
+    insta::assert_snapshot!(
+        reported(&[
+            ("pack.toml", MANIFEST),
+            ("entries/kernel.md", &ENTRY.replace("constraint", "example")),
+            ("entries/solves.md", &ENTRY.replace("Tiles", "Solves").replace("sources", "problem = \"problems/unused.py\"\nsources")),
+            ("examples/dangling.py", &dangling),
+            ("examples/function.py", &EXAMPLE.replace("Copy", "Function").replace("class ModelNew:", "def copy(x):")),
+            ("problems/unused.py", &PROBLEM.replace("get_init_inputs", "init_inputs")),
+        ]),
+        @"
+        entries/kernel.md:3: an example is a Python file in examples/
+        entries/solves.md:4: only an example has a problem
+        examples/dangling.py:1: no evidence: say what was found by running or compiling it
+        examples/dangling.py:3: there is no problems/missing.py in the pack
+        examples/function.py: no class `ModelNew`: an example is what the evaluator runs
+        examples/function.py:1: no problem: say which file of problems/ the kernel solves
+        examples/function.py:1: no evidence: say what was found by running or compiling it
+        problems/unused.py: a problem defines `Model`, `get_inputs` and `get_init_inputs`; `get_init_inputs` is missing
+        "
+    );
+}
+
+#[test]
+fn what_is_said_twice_is_found_across_packs() {
+    let text = "Tiles of sixteen by sixteen halves are loaded by one instruction when the row stride is a multiple of sixteen bytes, and otherwise by \
+                two, which halves the bandwidth that a kernel reaches. Pad rows to such a stride.";
+    let entry = ENTRY.replace("Always.", text);
+    insta::assert_snapshot!(
+        reported(&[
+            ("a/pack.toml", MANIFEST),
+            ("a/entries/tiles.md", &entry),
+            ("b/pack.toml", &MANIFEST.replace("\"aurora\"\nversion", "\"borealis\"\nversion")),
+            ("b/entries/rows.md", &entry.replace("Tiles are", "Rows are").replace("sixteen bytes", "32 bytes")),
+        ]),
+        @"b/entries/rows.md: says nearly the same as a/entries/tiles.md: 85 % of it; keep one of them"
+    );
+}
+
+#[test]
+fn a_new_pack_says_where_to_fill_it_in_and_then_passes() {
+    let desk = TempDir::new().unwrap();
+    let labels =
+        Labels { vendor: Some("aurora".to_owned()), architectures: vec!["aurora-1".to_owned()], languages: vec!["cpp".to_owned()] };
+    let files = begin(desk.path(), "aurora", &labels).unwrap();
+    let folder = desk.path().join("aurora");
+    let problems = check(&folder).unwrap();
+    assert!(!problems.is_empty() && problems.iter().all(|problem| problem.fault == Fault::Placeholder), "{problems:?}");
+    for file in &files {
+        let path = desk.path().join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        let filled = text.replace("FILL IN", "Filled in");
+        fs::write(&path, filled).unwrap();
+    }
+    assert_eq!(check(&folder).unwrap(), []);
+    let pack = load(&folder).unwrap().remove(0);
+    assert_eq!(
+        (pack.vendor.as_deref(), pack.architectures.as_slice(), pack.entries.len()),
+        (Some("aurora"), ["aurora-1".to_owned()].as_slice(), 3)
+    );
+    assert!(begin(desk.path(), "aurora", &labels).is_err(), "what is there is not written over");
+    assert!(begin(desk.path(), "../aurora", &labels).is_err());
+}
+
+#[test]
+fn documents_that_cannot_be_read_are_problems() {
+    let folder =
+        pack(&[("pack.toml", MANIFEST), ("documents/a.md", "# A\n"), ("documents/manual.pdf", "%PDF"), ("documents/b.ipynb", "{\n")]);
+    fs::write(folder.path().join("documents/latin.txt"), b"caf\xe9").unwrap();
+    let root = format!("{}/", folder.path().display());
+    let problems: Vec<String> = check(folder.path()).unwrap().iter().map(|problem| problem.to_string().replace(&root, "")).collect();
+    insta::assert_snapshot!(problems.join("\n"), @"
+    documents/b.ipynb: EOF while parsing an object at line 2 column 0
+    documents/latin.txt: not UTF-8, at line 1, byte 3
+    ");
 }
 
 #[test]
@@ -144,7 +250,7 @@ fn bytes_that_are_no_text_are_reported() {
     let error = load(folder.path()).unwrap_err().to_string().replace(&folder.path().display().to_string(), "aurora");
     insta::assert_snapshot!(error, @"
     the pack aurora cannot be read:
-      aurora/entries/bytes.md:2: not UTF-8
+      aurora/entries/bytes.md:2: not UTF-8, at byte 4
       aurora/entries/huge.md: 209715200 bytes are more than a pack's file may have (1048576)
     ");
 }
