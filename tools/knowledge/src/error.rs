@@ -1,8 +1,10 @@
 //! Why a library cannot answer.
 
-use kernelwright_packs::PackError;
+use kernelwright_packs::{DocumentError, PackError};
 use kernelwright_server::ToolFailure;
 use thiserror::Error;
+
+use crate::index::IndexError;
 
 /// A question could not be answered.
 #[derive(Debug, Error)]
@@ -13,6 +15,25 @@ pub enum LibraryError {
     /// Two packs have the same id, so that entry ids would be ambiguous.
     #[error("two packs have the id `{0}`")]
     DuplicatePack(String),
+    /// There is no such pack.
+    #[error("there is no pack `{id}`")]
+    UnknownPack {
+        /// What was asked for.
+        id: String,
+        /// Those there are.
+        known: Vec<String>,
+    },
+    /// What is to be found is no regular expression.
+    #[error("`{pattern}` is no regular expression: {message}")]
+    Pattern {
+        /// What was asked for.
+        pattern: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A document of a pack cannot be read any more.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
     /// There is no such entry.
     #[error("there is no entry `{id}`")]
     UnknownEntry {
@@ -23,7 +44,13 @@ pub enum LibraryError {
     },
     /// The search engine failed.
     #[error("the index cannot be used")]
-    Index(#[from] tantivy::TantivyError),
+    Index(#[from] IndexError),
+}
+
+impl From<tantivy::TantivyError> for LibraryError {
+    fn from(error: tantivy::TantivyError) -> Self {
+        Self::Index(error.into())
+    }
 }
 
 impl LibraryError {
@@ -33,6 +60,9 @@ impl LibraryError {
         match self {
             Self::Pack(error) => error.hint().to_owned(),
             Self::DuplicatePack(_) => "change the id in one pack.toml, or leave one pack out".to_owned(),
+            Self::UnknownPack { known, .. } => format!("name one of: {}", known.join(", ")),
+            Self::Pattern { .. } => "mend it, or look for the text as it stands".to_owned(),
+            Self::Document(error) => error.hint().to_owned(),
             Self::UnknownEntry { nearest, .. } if nearest.is_empty() => "take an id from search_knowledge or list_packs".to_owned(),
             Self::UnknownEntry { nearest, .. } => format!("take an id from search_knowledge; similar ids: {}", nearest.join(", ")),
             Self::Index(_) => "remove the index folder in the cache; it is built again".to_owned(),
@@ -45,6 +75,9 @@ impl From<LibraryError> for ToolFailure {
         let code = match &error {
             LibraryError::Pack(_) => "pack_unreadable",
             LibraryError::DuplicatePack(_) => "pack_duplicate",
+            LibraryError::UnknownPack { .. } => "pack_unknown",
+            LibraryError::Pattern { .. } => "pattern_invalid",
+            LibraryError::Document(_) => "document_unreadable",
             LibraryError::UnknownEntry { .. } => "entry_unknown",
             LibraryError::Index(_) => "index_unusable",
         };

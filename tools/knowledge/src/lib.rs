@@ -1,18 +1,30 @@
 //! The knowledge server: retrieval over knowledge packs.
 //!
 //! A [`Library`] holds the built-in packs and those of the user, and answers a [`Query`] with passages: lexical search over chunks cut
-//! along headings and functions, with tokens that keep identifiers whole and in parts. [`serve`] puts a library behind MCP.
+//! along headings and functions, with tokens that keep identifiers whole and in parts, in two stages. It finds exact places ([`Find`])
+//! and reads entries as well. [`serve`] puts a library behind MCP; [`eval()`] measures it on questions whose answers are known.
 //!
-//! Nothing here knows a model or a run. Nothing is read before the first question, so that a server starts at once.
+//! What kernels proved is kept as entries too, out of verdicts that whoever calls points at (`lessons`).
+//!
+//! Nothing here knows a model or how a run is made. Nothing is read before the first question, so that a server starts at once.
 
 mod chunk;
+mod contents;
 mod error;
+mod eval;
+mod find;
 mod index;
+mod lessons;
 mod library;
 mod passages;
+mod rank;
+mod resources;
 mod server;
 mod tokenize;
 
 pub use error::LibraryError;
+pub use eval::{EvalError, Figures, Interval, Report, Row, eval};
+pub use find::{Find, Sought};
+pub use index::IndexError;
 pub use library::{BuiltIn, Library, Query, Settings};
 pub use server::serve;

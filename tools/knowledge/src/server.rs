@@ -1,17 +1,25 @@
-//! The library behind MCP: three tools, small answers.
+//! The library behind MCP: few tools, small answers, and entries as resources.
 
 use std::sync::Arc;
 
-use kernelwright_protocol::{Entry, EntryKind, PackSummary, Passages};
+use kernelwright_protocol::{Bottleneck, CodeMatches, Entry, EntryKind, PackSummary, Passages, Phase};
 use kernelwright_server::{ServeError, ToolFailure, Transport, prepare};
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::{Json, Parameters};
+use rmcp::model::{
+    CompleteRequestParams, CompleteResult, Implementation, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+};
 use rmcp::schemars::{self, JsonSchema};
-use rmcp::{ServerHandler, tool, tool_handler, tool_router};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler, tool, tool_handler, tool_router};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LibraryError;
+use crate::find::{Find, Sought};
+use crate::lessons::LessonBook;
 use crate::library::{Library, Query, Settings};
+use crate::resources;
 
 /// Passages of an answer, unless the caller wants another number.
 const DEFAULT_LIMIT: u32 = 5;
@@ -22,14 +30,28 @@ const MAX_LIMIT: u32 = 20;
 /// With what stands around them, passages of this size come to about 1,200 tokens: an answer should cost less than what it saves.
 const ANSWER_BYTES: usize = 3_400;
 
+/// Matches of `find_code` in an answer, unless the caller wants another number.
+const DEFAULT_MATCHES: u32 = 30;
+
+/// More matches than an answer should hold.
+const MAX_MATCHES: u32 = 100;
+
+const INSTRUCTIONS: &str = "Knowledge for writing fast GPU and CPU kernels, from packs with sources. Ask search_knowledge with plain words, \
+    identifiers or error texts; give arch and language of your target so that nothing comes back that does not hold there. Passages are short \
+    and name their entry: read_entry gives the whole of it, and read_entry with `index` what there is by platform, bottleneck and phase. \
+    find_code finds exact text, patterns, definitions and files, as grep does. list_packs says what is covered. \
+    find_lessons gives what earlier runs on this machine proved about changes to kernels like yours.";
+
 /// Serves a library until the client goes away.
 pub async fn serve(settings: Settings, transport: Transport) -> Result<(), ServeError> {
-    kernelwright_server::serve(Knowledge::new(Library::open(settings)), transport).await
+    let lessons = LessonBook::new(settings.home.clone());
+    kernelwright_server::serve(Knowledge::new(Library::open(settings), lessons), transport).await
 }
 
 #[derive(Clone)]
 pub(crate) struct Knowledge {
     library: Arc<Library>,
+    pub(crate) lessons: LessonBook,
     tools: ToolRouter<Self>,
 }
 
@@ -50,6 +72,15 @@ struct SearchArgs {
     /// Only entries of this kind.
     #[serde(default)]
     kind: Option<EntryKind>,
+    /// Only entries about this bottleneck.
+    #[serde(default)]
+    bottleneck: Option<Bottleneck>,
+    /// Only entries for this part of the work.
+    #[serde(default)]
+    phase: Option<Phase>,
+    /// Only this pack, by its id from `list_packs`.
+    #[serde(default)]
+    pack: Option<String>,
     /// At most this many passages, 1 to 20; 5 without it.
     #[serde(default)]
     limit: Option<u32>,
@@ -58,11 +89,58 @@ struct SearchArgs {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReadArgs {
-    /// The entry's id, `pack/entry`, from a passage.
+    /// The entry's id, `pack/entry`, from a passage; `index` for what there is to read.
     entry: String,
     /// Read on from here: `next_offset` of the call before.
     #[serde(default)]
     offset: Option<u32>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FindArgs {
+    /// Lines with this text. Give one of text, pattern and symbol, or none and `files` alone to list files.
+    #[serde(default)]
+    text: Option<String>,
+    /// Lines that this regular expression matches.
+    #[serde(default)]
+    pattern: Option<String>,
+    /// Lines that define this function, type, macro or constant.
+    #[serde(default)]
+    symbol: Option<String>,
+    /// Only files that this fits: `*.cu` by name, `cutlass/include/**/*.hpp` by pack and path.
+    #[serde(default)]
+    files: Option<String>,
+    /// Only this pack, by its id.
+    #[serde(default)]
+    pack: Option<String>,
+    /// Go on from here: `next_offset` of the call before.
+    #[serde(default)]
+    offset: Option<u32>,
+    /// At most this many matches, 1 to 100; 30 without it.
+    #[serde(default)]
+    limit: Option<u32>,
+}
+
+impl FindArgs {
+    fn read(self) -> Result<Find, ToolFailure> {
+        let Self { text, pattern, symbol, files, pack, offset, limit } = self;
+        let sought = match (text, pattern, symbol) {
+            (Some(text), None, None) => Sought::Text(text),
+            (None, Some(pattern), None) => Sought::Pattern(pattern),
+            (None, None, Some(symbol)) => Sought::Symbol(symbol),
+            (None, None, None) if files.is_some() => Sought::Names,
+            (None, None, None) => {
+                let fix = "give text, pattern or symbol, or files alone to list files";
+                return Err(ToolFailure::new("invalid_arguments", "nothing is sought", fix));
+            }
+            _ => {
+                return Err(ToolFailure::new("invalid_arguments", "more than one thing is sought", "give one of text, pattern and symbol"));
+            }
+        };
+        let limit = limit.unwrap_or(DEFAULT_MATCHES).clamp(1, MAX_MATCHES) as usize;
+        Ok(Find { sought, files, pack, offset: offset.unwrap_or_default() as usize, limit })
+    }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -73,8 +151,8 @@ struct Packs {
 
 #[tool_router]
 impl Knowledge {
-    pub(crate) fn new(library: Library) -> Self {
-        Self { library: Arc::new(library), tools: prepare(Self::tool_router()) }
+    pub(crate) fn new(library: Library, lessons: LessonBook) -> Self {
+        Self { library: Arc::new(library), lessons, tools: prepare(Self::tool_router() + Self::lesson_tools()) }
     }
 
     /// Find passages about writing fast kernels: machine facts, constraints, patterns that pay and when, pitfalls, error messages with their
@@ -85,9 +163,10 @@ impl Knowledge {
         annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
     )]
     async fn search_knowledge(&self, Parameters(args): Parameters<SearchArgs>) -> Result<Json<Passages>, ToolFailure> {
-        let SearchArgs { query, vendor, arch, language, kind, limit } = args;
+        let SearchArgs { query, vendor, arch, language, kind, bottleneck, phase, pack, limit } = args;
         let limit = limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT) as usize;
-        let query = Query { text: query, vendor, arch, language, kind, pack: None, limit, max_bytes: Some(ANSWER_BYTES) };
+        let max_bytes = Some(ANSWER_BYTES);
+        let query = Query { text: query, vendor, arch, language, kind, bottleneck, phase, pack, limit, max_bytes };
         self.ask(move |library| library.search(&query)).await
     }
 
@@ -100,6 +179,17 @@ impl Knowledge {
         self.ask(move |library| library.read(&entry, offset.unwrap_or_default() as usize)).await
     }
 
+    /// Find exact places in the packs' kernels, sources and documents, as grep does: a text, a regular expression, the definition of a symbol,
+    /// or files by name. Every match has its line and the id of its file for `read_entry`.
+    #[tool(
+        title = "Find code",
+        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
+    )]
+    async fn find_code(&self, Parameters(args): Parameters<FindArgs>) -> Result<Json<CodeMatches>, ToolFailure> {
+        let find = args.read()?;
+        self.ask(move |library| library.find(&find)).await
+    }
+
     /// List the packs that are searched, with what each is about.
     #[tool(
         title = "List packs",
@@ -107,6 +197,11 @@ impl Knowledge {
     )]
     async fn list_packs(&self) -> Result<Json<Packs>, ToolFailure> {
         self.ask(|library| library.packs().map(|packs| Packs { packs })).await
+    }
+
+    /// The library with what was just written into the home.
+    pub(crate) async fn refreshed(&self) -> Result<(), ToolFailure> {
+        self.ask(Library::refresh).await.map(|Json(())| ())
     }
 
     /// Asks the library on a thread that may block: the first question reads and indexes the packs.
@@ -121,21 +216,59 @@ impl Knowledge {
             Err(error) => Err(ToolFailure::new("internal", format!("the search died: {error}"), "ask again in other words")),
         }
     }
+
+    /// The same for what is no tool.
+    async fn look<T, F>(&self, question: F) -> Result<T, ErrorData>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Library) -> Result<T, ErrorData> + Send + 'static,
+    {
+        let library = Arc::clone(&self.library);
+        tokio::task::spawn_blocking(move || question(&library)).await.map_err(|died| ErrorData::internal_error(died.to_string(), None))?
+    }
 }
 
-#[tool_handler(
-    router = self.tools,
-    name = "kernelwright-knowledge",
-    instructions = "Knowledge for writing fast GPU and CPU kernels, from packs with sources. Ask search_knowledge with plain words, identifiers \
-                    or error texts; give arch and language of your target so that nothing comes back that does not hold there. Passages are \
-                    short and name their entry: read_entry gives the whole of it. list_packs says what is covered."
-)]
-impl ServerHandler for Knowledge {}
+#[tool_handler(router = self.tools)]
+impl ServerHandler for Knowledge {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().enable_completions().build())
+            .with_server_info(Implementation::new("kernelwright-knowledge", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        self.look(move |library| resources::list(library, request.as_ref())).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(resources::templates())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.look(move |library| resources::read(library, request)).await
+    }
+
+    async fn complete(&self, request: CompleteRequestParams, _: RequestContext<RoleServer>) -> Result<CompleteResult, ErrorData> {
+        self.look(move |library| resources::complete(library, &request)).await
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use rmcp::ServiceExt;
-    use rmcp::model::{CallToolRequestParams, CallToolResult, JsonObject};
+    use rmcp::model::{ArgumentInfo, CallToolRequestParams, CallToolResult, JsonObject, Reference, ResourceContents};
     use rmcp::service::{RoleClient, RunningService};
     use serde_json::{Value, json};
 
@@ -144,7 +277,7 @@ mod tests {
     async fn client() -> RunningService<RoleClient, ()> {
         let (near, far) = tokio::io::duplex(1 << 16);
         tokio::spawn(async move {
-            let running = Knowledge::new(Library::open(Settings::default())).serve(far).await.unwrap();
+            let running = Knowledge::new(Library::open(Settings::default()), LessonBook::new(None)).serve(far).await.unwrap();
             running.waiting().await.unwrap();
         });
         ().serve(near).await.unwrap()
@@ -162,7 +295,10 @@ mod tests {
     #[tokio::test]
     async fn hosts_have_no_objection_to_the_tools() {
         let tools = client().await.list_all_tools().await.unwrap();
-        assert_eq!(tools.iter().map(|tool| tool.name.as_ref()).collect::<Vec<_>>(), ["list_packs", "read_entry", "search_knowledge"]);
+        assert_eq!(
+            tools.iter().map(|tool| tool.name.as_ref()).collect::<Vec<_>>(),
+            ["find_code", "find_lessons", "list_packs", "rate_lessons", "read_entry", "record_lesson", "search_knowledge"]
+        );
         assert_eq!(kernelwright_server::lint("kernelwright-knowledge", &tools), Vec::<String>::new());
     }
 
@@ -170,58 +306,13 @@ mod tests {
     async fn the_search_arguments_are_plain() {
         let tools = client().await.list_all_tools().await.unwrap();
         let search = tools.iter().find(|tool| tool.name == "search_knowledge").unwrap();
-        insta::assert_snapshot!(serde_json::to_string_pretty(&search.input_schema).unwrap(), @r#"
-        {
-          "type": "object",
-          "properties": {
-            "query": {
-              "description": "What you want to know: plain words, identifiers such as `tl.dot` or `cp.async.bulk.tensor`, or an error message.",
-              "type": "string"
-            },
-            "vendor": {
-              "description": "Only what holds for this vendor, e.g. nvidia. General entries are always included.",
-              "type": "string"
-            },
-            "arch": {
-              "description": "Only what holds for this architecture, as `describe_target` names it, e.g. `sm_90` or `x86_64-avx512`. General entries are included.",
-              "type": "string"
-            },
-            "language": {
-              "description": "Only what holds for kernels in this language, e.g. triton, cuda or cpp. General entries are included.",
-              "type": "string"
-            },
-            "kind": {
-              "description": "Only entries of this kind. What an entry is for. constraint: A rule that code for the platform has to keep. guidance: How to go about something. hardware: A fact about a machine. pattern: A transformation that pays, and when. pitfall: Something that goes wrong, and why. error: An error message, its cause and its cure. api: How a named interface is called. example: A complete kernel.",
-              "type": "string",
-              "enum": [
-                "constraint",
-                "guidance",
-                "hardware",
-                "pattern",
-                "pitfall",
-                "error",
-                "api",
-                "example"
-              ]
-            },
-            "limit": {
-              "description": "At most this many passages, 1 to 20; 5 without it.",
-              "type": "integer",
-              "minimum": 0
-            }
-          },
-          "additionalProperties": false,
-          "required": [
-            "query"
-          ]
-        }
-        "#);
+        insta::assert_snapshot!(serde_json::to_string_pretty(&search.input_schema).unwrap());
     }
 
     #[tokio::test]
     async fn answers_are_small_and_lead_to_entries() {
         let found = call("search_knowledge", json!({"query": "softmax", "language": "cpp", "limit": 20})).await;
-        assert!(text(&found).len() < 8_000, "{}", text(&found).len());
+        assert!(text(&found).len() < 9_000, "{}", text(&found).len());
         let passages: Passages = serde_json::from_value(found.structured_content.unwrap()).unwrap();
         let entry = call("read_entry", json!({"entry": passages.passages[0].entry})).await;
         assert_eq!(entry.is_error, Some(false));
@@ -240,6 +331,35 @@ mod tests {
         assert!(text(&result).contains("x86-cpu/streaming-stores"), "{}", text(&result));
         let result = call("search_knowledge", json!({"query": "x", "kind": "rumour"})).await;
         assert!(text(&result).contains("expected one of `constraint`"), "{}", text(&result));
+    }
+
+    #[tokio::test]
+    async fn entries_are_resources_that_hosts_can_complete() {
+        let client = client().await;
+        let resources = client.list_all_resources().await.unwrap();
+        assert_eq!(resources[0].uri, "kernelwright://knowledge/index");
+        assert!(resources.len() > 20, "{}", resources.len());
+        let index = client.read_resource(ReadResourceRequestParams::new(&resources[0].uri)).await.unwrap();
+        let ResourceContents::TextResourceContents { text, .. } = &index.contents[0] else { panic!("{index:?}") };
+        assert!(text.contains("\n## By bottleneck\n"), "{text}");
+        assert!(text.contains("x86-cpu/streaming-stores"), "{text}");
+        let unknown = client.read_resource(ReadResourceRequestParams::new("kernelwright://knowledge/x86-cpu/streaming")).await;
+        assert!(unknown.unwrap_err().to_string().contains("x86-cpu/streaming-stores"));
+        let templates = client.list_all_resource_templates().await.unwrap();
+        let reference = Reference::for_resource(&templates[0].uri_template);
+        let argument = ArgumentInfo::new("entry", "x86-cpu/s");
+        let completed = client.complete(CompleteRequestParams::new(reference, argument)).await.unwrap();
+        assert!(completed.completion.values.contains(&"x86-cpu/streaming-stores".to_owned()), "{completed:?}");
+    }
+
+    #[tokio::test]
+    async fn places_in_code_are_found_or_the_failure_says_how() {
+        let found = call("find_code", json!({"text": "_mm512_stream_ps", "pack": "x86-cpu"})).await;
+        assert_eq!(found.is_error, Some(false));
+        let result = call("find_code", json!({"pattern": "(a"})).await;
+        assert!(text(&result).starts_with("error: pattern_invalid"), "{}", text(&result));
+        let result = call("find_code", json!({})).await;
+        assert!(text(&result).contains("fix: give text, pattern or symbol"), "{}", text(&result));
     }
 
     #[tokio::test]

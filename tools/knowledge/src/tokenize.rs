@@ -2,92 +2,115 @@
 //!
 //! An identifier is kept whole (`cp.async.bulk.tensor`, `num_warps`) and gives its parts as well, at dots, underscores, digits and
 //! changes of case: a question may have either. Text and questions go through the same function, so that they meet; a stemmer after
-//! it brings `warps` and `warp` together.
+//! it brings `warps` and `warp` together, and British and American endings.
 
-use tantivy::tokenizer::{Language, Stemmer, TextAnalyzer, Token, TokenStream, Tokenizer};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use frostem::{Algorithm, Stemmer};
+use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer};
 
 /// Longer words are data, not language.
 const MAX_WORD_BYTES: usize = 120;
 
-/// Words that fit every question and say nothing about any.
-const STOP_WORDS: [&str; 38] = [
-    "a", "an", "and", "are", "as", "at", "be", "by", "can", "do", "does", "for", "from", "how", "i", "if", "in", "is", "it", "its", "my",
-    "of", "on", "or", "should", "so", "than", "that", "the", "this", "to", "what", "when", "which", "why", "with", "without", "you",
-];
+/// How many words' forms are remembered. Text has few words that it repeats all the time.
+const REMEMBERED_WORDS: usize = 1 << 16;
 
 /// The analyzer of all text fields.
 pub(crate) fn analyzer() -> TextAnalyzer {
-    TextAnalyzer::builder(CodeTokenizer::default()).filter(Stemmer::new(Language::English)).build()
+    TextAnalyzer::builder(CodeTokenizer::default()).build()
 }
 
-/// The distinct terms of a question, without words that say nothing (unless there are no others).
-pub(crate) fn question_terms(question: &str) -> Vec<String> {
-    let terms_of = |text: &str| {
-        let mut terms: Vec<String> = Vec::new();
-        let mut analyzer = analyzer();
-        analyzer.token_stream(text).process(&mut |token| {
-            if !terms.contains(&token.text) {
-                terms.push(token.text.clone());
-            }
-        });
-        terms
-    };
-    let is_telling = |word: &&str| !STOP_WORDS.contains(&word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase().as_str());
-    let telling: Vec<&str> = question.split_whitespace().filter(is_telling).collect();
-    let terms = terms_of(&telling.join(" "));
-    if terms.is_empty() { terms_of(question) } else { terms }
+/// What a word gives, in lower case and stemmed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Forms {
+    /// The parts of an identifier, each once; empty for a plain word.
+    pub(crate) parts: Vec<String>,
+    /// The word as it stands; empty if nothing is left of it.
+    pub(crate) whole: String,
 }
 
-/// Splits text into identifiers and their parts, in lower case.
+/// Splits text into identifiers and their parts.
 #[derive(Clone, Default)]
 pub(crate) struct CodeTokenizer {
-    tokens: Vec<Token>,
+    remembered: HashMap<String, Arc<[String]>>,
 }
 
 impl Tokenizer for CodeTokenizer {
     type TokenStream<'a> = CodeTokens<'a>;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> CodeTokens<'a> {
-        self.tokens.clear();
-        let tokens = &mut self.tokens;
-        for_each_word(text, |word, offset| {
-            let position = tokens.len();
-            for_each_form(word, |form| {
-                tokens.push(Token { offset_from: offset, offset_to: offset + word.len(), position, text: form, position_length: 1 });
-            });
-        });
-        CodeTokens { tokens, next: 0 }
+        CodeTokens { tokenizer: self, text, at: 0, forms: Arc::new([]), next: 0, token: Token { position: 0, ..Token::default() } }
+    }
+}
+
+impl CodeTokenizer {
+    fn forms(&mut self, word: &str) -> Arc<[String]> {
+        if let Some(forms) = self.remembered.get(word) {
+            return Arc::clone(forms);
+        }
+        let Forms { parts, whole } = forms(word);
+        let forms: Arc<[String]> = parts.into_iter().chain(Some(whole).filter(|whole| !whole.is_empty())).collect();
+        if self.remembered.len() >= REMEMBERED_WORDS {
+            self.remembered.clear();
+        }
+        self.remembered.insert(word.to_owned(), Arc::clone(&forms));
+        forms
     }
 }
 
 /// The tokens of one text.
 pub(crate) struct CodeTokens<'a> {
-    tokens: &'a mut [Token],
+    tokenizer: &'a mut CodeTokenizer,
+    text: &'a str,
+    at: usize,
+    forms: Arc<[String]>,
     next: usize,
+    token: Token,
 }
 
 impl TokenStream for CodeTokens<'_> {
     fn advance(&mut self) -> bool {
+        while self.next >= self.forms.len() {
+            let Some((word, start, end)) = next_word(self.text, self.at) else { return false };
+            self.forms = self.tokenizer.forms(word);
+            self.next = 0;
+            self.at = end;
+            (self.token.offset_from, self.token.offset_to) = (start, end);
+        }
+        self.token.text.clear();
+        self.token.text.push_str(&self.forms[self.next]);
+        self.token.position = self.token.position.wrapping_add(1);
         self.next += 1;
-        self.next <= self.tokens.len()
+        true
     }
 
     fn token(&self) -> &Token {
-        &self.tokens[self.next - 1]
+        &self.token
     }
 
     fn token_mut(&mut self) -> &mut Token {
-        &mut self.tokens[self.next - 1]
+        &mut self.token
     }
 }
 
-/// Calls `found` with every word and its offset: runs of letters, digits and `_`, joined by `.` or `::` where both sides are such.
-fn for_each_word<'a>(text: &'a str, mut found: impl FnMut(&'a str, usize)) {
+/// The words of a text in their order.
+pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut at = 0;
-    while let Some(start) = text[at..].find(is_word).map(|offset| at + offset) {
+    std::iter::from_fn(move || {
+        let (word, _, end) = next_word(text, at)?;
+        at = end;
+        Some(word)
+    })
+}
+
+/// The next word from `at` on, with its place: a run of letters, digits and `_`, joined by `.` or `::` where both sides are such.
+fn next_word(text: &str, mut at: usize) -> Option<(&str, usize, usize)> {
+    loop {
+        let start = at + first(text, at, is_word)?;
         let mut end = start;
         loop {
-            end += text[end..].find(|c| !is_word(c)).unwrap_or(text.len() - end);
+            end += first(text, end, |c| !is_word(c)).unwrap_or(text.len() - end);
             let rest = &text[end..];
             let joint = ["::", "."].into_iter().find(|joint| rest.strip_prefix(joint).is_some_and(|next| next.starts_with(is_word)));
             match joint {
@@ -97,38 +120,73 @@ fn for_each_word<'a>(text: &'a str, mut found: impl FnMut(&'a str, usize)) {
         }
         // The language's name is the one word that ends in signs.
         if text[start..end].eq_ignore_ascii_case("c") && text[end..].starts_with("++") {
-            found("cpp", start);
-        } else if end - start <= MAX_WORD_BYTES {
-            found(&text[start..end], start);
+            return Some(("cpp", start, end));
+        }
+        if end - start <= MAX_WORD_BYTES {
+            return Some((&text[start..end], start, end));
         }
         at = end;
     }
+}
+
+/// How far from `at` the first character is for which `is` holds.
+fn first(text: &str, at: usize, is: impl Fn(char) -> bool) -> Option<usize> {
+    // Nearly all text is ASCII.
+    for (offset, byte) in text.as_bytes()[at..].iter().enumerate() {
+        if !byte.is_ascii() {
+            return text[at + offset..].find(is).map(|further| offset + further);
+        }
+        if is(char::from(*byte)) {
+            return Some(offset);
+        }
+    }
+    None
 }
 
 fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// Calls `form` with the whole word, its dotted components and their parts, each once and in lower case.
-fn for_each_form(word: &str, mut form: impl FnMut(String)) {
+/// The whole word, and its dotted components and their parts.
+pub(crate) fn forms(word: &str) -> Forms {
     let whole = word.trim_matches('_').to_lowercase();
     if whole.is_empty() {
-        return;
+        return Forms::default();
     }
-    let components: Vec<&str> = word.split(['.', ':']).map(|component| component.trim_matches('_')).filter(|c| !c.is_empty()).collect();
-    for component in &components {
+    let mut found: Vec<String> = Vec::new();
+    let stemmer = Stemmer::new(Algorithm::English);
+    let mut add = |part: String| {
+        let part = stem(&stemmer, part);
+        if !found.contains(&part) {
+            found.push(part);
+        }
+    };
+    for component in word.split(['.', ':']).map(|component| component.trim_matches('_')).filter(|component| !component.is_empty()) {
         let parts = parts(component);
         let lower = component.to_lowercase();
         if parts.len() > 1 {
-            parts.into_iter().filter(|part| part.chars().count() > 1).for_each(&mut form);
-            if lower != whole {
-                form(lower);
-            }
-        } else if lower != whole {
-            form(lower);
+            parts.into_iter().filter(|part| part.chars().count() > 1).for_each(&mut add);
+        }
+        if lower != whole {
+            add(lower);
         }
     }
-    form(whole);
+    let whole = stem(&stemmer, whole);
+    found.retain(|part| *part != whole);
+    Forms { parts: found, whole }
+}
+
+fn stem(stemmer: &Stemmer, word: String) -> String {
+    if !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return word;
+    }
+    let american = [("isation", "ization"), ("ising", "izing"), ("ised", "ized"), ("ise", "ize"), ("iser", "izer"), ("ises", "izes")]
+        .into_iter()
+        .find_map(|(british, american)| Some(format!("{}{american}", word.strip_suffix(british)?)))
+        // What only looks British changes in texts and questions alike.
+        .filter(|word| word.len() > 6)
+        .unwrap_or(word);
+    stemmer.stem(&american).to_string()
 }
 
 /// `num_warps`, `ModelNew`, `WGMMAShape`, `bf16`: the parts that each have a meaning of their own.
@@ -167,27 +225,20 @@ mod tests {
 
     #[test]
     fn identifiers_are_kept_whole_and_in_parts() {
-        check("num_warps", "num warps num_warps");
+        check("num_warps", "num warp num_warps");
         check("cp.async.bulk.tensor", "cp async bulk tensor cp.async.bulk.tensor");
-        check("tl.num_programs(0)", "tl num programs num_programs tl.num_programs 0");
+        check("tl.num_programs(0)", "tl num program num_programs tl.num_programs 0");
         check("std::vector", "std vector std::vector");
         check("_mm512_fmadd_ps", "mm 512 fmadd ps mm512_fmadd_ps");
-        check("__syncthreads();", "syncthreads");
-        check("ModelNew WGMMAShape", "model new modelnew wgmma shape wgmmashape");
+        check("__syncthreads();", "syncthread");
+        check("ModelNew WGMMAShape", "model new modelnew wgmma shape wgmmashap");
         check("sm_90a bf16", "sm 90 sm_90a bf 16 bf16");
     }
 
     #[test]
     fn prose_is_words() {
-        check("One pass. Two-pass softmax, e.g. (rows)!", "one pass two pass softmax e g e.g rows");
+        check("One pass. Two-pass softmax, e.g. (rows)!", "one pass two pass softmax e g e.g row");
         check("C++ and c", "cpp and c");
         check("Grüße 😀 ___ \u{0}", "grüße");
-    }
-
-    #[test]
-    fn questions_lose_what_says_nothing() {
-        assert_eq!(question_terms("How do I use the num_warps of a kernel?"), ["use", "num", "warp", "num_warp", "kernel"]);
-        assert_eq!(question_terms("what is it"), ["what", "is", "it"]);
-        assert_eq!(question_terms("((( ~!@ \"' AND ^2 +-"), ["2"]);
     }
 }

@@ -8,7 +8,9 @@ mod compile;
 mod evaluation;
 mod hash;
 mod knowledge;
+mod lesson;
 mod profile;
+mod subject;
 mod target;
 mod units;
 
@@ -21,7 +23,9 @@ pub use evaluation::{
     NotMeasured, Sandbox, SetResult, Severity, Timing, Trials, Verdict,
 };
 pub use hash::{CandidateId, ContentHash, ProblemId};
-pub use knowledge::{Entry, EntryKind, PackSummary, Passage, Passages};
+pub use knowledge::{Bottleneck, CodeMatch, CodeMatches, Entry, EntryKind, PackSummary, Passage, Passages, Phase};
+pub use lesson::{Effect, Evidence, FoundLesson, LessonQuery, LessonUse, Lessons, NewLesson, Proof, RatedLessons, Ratio, RecordedLesson};
 pub use profile::{KernelTime, Profile, TargetDescription, TargetFact};
+pub use subject::{Likeness, Subject};
 pub use target::{Backend, Target, TargetParseError};
 pub use units::{Bytes, Dollars, Nanoseconds, Tokens};

@@ -52,7 +52,7 @@ fn triton_questions_find_their_entry() {
         ("run a kernel without a GPU", "triton/interpreter-limits"),
         ("loads are not 128 bit wide, ld.global.v4 missing", "triton/vectorised-loads"),
         ("make_tensor_descriptor strides alignment", "triton/tensor-descriptors"),
-        ("grouped program ids for L2 reuse in a matmul", "triton/matmul-pattern"),
+        ("grouped program ids for L2 reuse in a matmul", "triton/triton-grouped-matmul"),
         ("layer norm that reads its input only once", "triton/row-normalisations"),
         ("benchmark is slow at the first call because of autotune", "triton/autotune-rules"),
         ("softmax example kernel", "triton/triton-row-softmax"),

@@ -1,0 +1,230 @@
+//! The search index over chunks: tantivy, one for all built-in packs, one for each pack of the user.
+//!
+//! Chunks keep their text, so that a passage needs no file. An index lies in a folder whose name holds the version of the format: what an
+//! older executable left is not read. How it gets there without ever being half of one is [`build`]'s business.
+
+mod build;
+mod state;
+
+use kernelwright_packs::{Entry, Pack};
+use kernelwright_protocol::EntryKind;
+use tantivy::schema::{
+    FAST, Field, INDEXED, IndexRecordOption, NumericOptions, STORED, STRING, Schema, TantivyDocument, TextFieldIndexing, TextOptions, Value,
+};
+use tantivy::tokenizer::TokenizerManager;
+use tantivy::{DocAddress, Index, IndexReader, ReloadPolicy, Searcher, TantivyError};
+
+pub use build::IndexError;
+pub(crate) use build::{built_in, of_pack};
+
+use crate::tokenize::analyzer;
+
+/// Changes whenever chunks, tokens or fields do.
+const FORMAT: &str = "3";
+
+const TOKENIZER: &str = "code";
+
+/// What a filter finds in entries that hold for everything.
+pub(crate) const ANY: &str = "*";
+
+/// The fields of a chunk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fields {
+    /// `pack/name`.
+    pub(crate) entry: Field,
+    /// The file inside the pack, to be shown.
+    pub(crate) place: Field,
+    /// Title and heading path, to be shown.
+    pub(crate) title: Field,
+    /// The text, to be shown.
+    pub(crate) text: Field,
+    /// The text with what is in the next three fields: all that the first stage of a search looks at.
+    pub(crate) body: Field,
+    /// Title, headings and tags.
+    pub(crate) breadcrumb: Field,
+    /// Pack and file.
+    pub(crate) path: Field,
+    /// What it defines.
+    pub(crate) symbols: Field,
+    pub(crate) pack: Field,
+    pub(crate) kind: Field,
+    pub(crate) vendor: Field,
+    pub(crate) architecture: Field,
+    pub(crate) language: Field,
+    pub(crate) bottleneck: Field,
+    pub(crate) phase: Field,
+    /// A number for the entry, to know chunks of one entry by.
+    pub(crate) file: Field,
+    /// The chunk's place in its entry.
+    pub(crate) ordinal: Field,
+    pub(crate) start_line: Field,
+    pub(crate) end_line: Field,
+    /// [`Nature`], as a number.
+    pub(crate) nature: Field,
+    /// The text's length.
+    pub(crate) bytes: Field,
+}
+
+/// What sort of text a chunk is, as far as ranking cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nature {
+    /// Documentation.
+    Prose,
+    /// Source code.
+    Code,
+    /// Source code that tests other source code.
+    Test,
+    /// Lists of what changed, licences, tables of contents.
+    Notes,
+    /// A kernel of a pack, to be read as a whole.
+    Example,
+    /// Source code that shows how something is used.
+    Sample,
+}
+
+impl Nature {
+    const ALL: [Self; 6] = [Self::Prose, Self::Code, Self::Test, Self::Notes, Self::Example, Self::Sample];
+
+    fn number(self) -> u64 {
+        self as u64
+    }
+
+    pub(crate) fn of(number: u64) -> Self {
+        usize::try_from(number).ok().and_then(|number| Self::ALL.get(number)).copied().unwrap_or(Self::Prose)
+    }
+}
+
+fn schema() -> (Schema, Fields) {
+    let mut builder = Schema::builder();
+    // Frequencies only: phrases are not searched, and positions would double the index.
+    let indexing = TextFieldIndexing::default().set_tokenizer(TOKENIZER).set_index_option(IndexRecordOption::WithFreqs);
+    let text = TextOptions::default().set_indexing_options(indexing);
+    let number = NumericOptions::from(FAST);
+    let fields = Fields {
+        entry: builder.add_text_field("entry", STRING | STORED),
+        place: builder.add_text_field("place", STORED),
+        title: builder.add_text_field("title", STORED),
+        text: builder.add_text_field("text", STORED),
+        body: builder.add_text_field("body", text.clone()),
+        breadcrumb: builder.add_text_field("breadcrumb", text.clone()),
+        path: builder.add_text_field("path", text.clone()),
+        symbols: builder.add_text_field("symbols", text),
+        pack: builder.add_text_field("pack", STRING),
+        kind: builder.add_text_field("kind", STRING | STORED),
+        vendor: builder.add_text_field("vendor", STRING),
+        architecture: builder.add_text_field("architecture", STRING),
+        language: builder.add_text_field("language", STRING),
+        bottleneck: builder.add_text_field("bottleneck", STRING),
+        phase: builder.add_text_field("phase", STRING),
+        file: builder.add_u64_field("file", number.clone() | INDEXED),
+        ordinal: builder.add_u64_field("ordinal", number.clone()),
+        start_line: builder.add_u64_field("start_line", number.clone()),
+        end_line: builder.add_u64_field("end_line", number.clone()),
+        nature: builder.add_u64_field("nature", number.clone()),
+        bytes: builder.add_u64_field("bytes", number),
+    };
+    (builder.build(), fields)
+}
+
+fn tokenizers() -> TokenizerManager {
+    let manager = TokenizerManager::default();
+    manager.register(TOKENIZER, analyzer());
+    manager
+}
+
+/// A committed index, ready to be searched.
+pub(crate) struct PackIndex {
+    reader: IndexReader,
+    fields: Fields,
+    freshness: Freshness,
+}
+
+/// Whether an index holds what its pack held when it was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Freshness {
+    /// It does.
+    Current,
+    /// Another process was writing; what it had committed before is searched.
+    Behind,
+}
+
+/// A chunk as the index keeps it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Stored {
+    pub(crate) entry: String,
+    pub(crate) place: String,
+    pub(crate) title: String,
+    pub(crate) kind: EntryKind,
+    pub(crate) text: String,
+}
+
+impl PackIndex {
+    fn reading(mut index: Index, freshness: Freshness) -> Result<Self, TantivyError> {
+        index.set_tokenizers(tokenizers());
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        Ok(Self { reader, fields: schema().1, freshness })
+    }
+
+    pub(crate) fn is_current(&self) -> bool {
+        self.freshness == Freshness::Current
+    }
+
+    /// The state of the index at the last commit that was looked at.
+    pub(crate) fn searcher(&self) -> Searcher {
+        self.reader.searcher()
+    }
+
+    pub(crate) fn fields(&self) -> &Fields {
+        &self.fields
+    }
+
+    /// A chunk's text.
+    pub(crate) fn text(&self, searcher: &Searcher, address: DocAddress) -> Result<String, TantivyError> {
+        let document: TantivyDocument = searcher.doc(address)?;
+        Ok(document.get_first(self.fields.text).and_then(|value| value.as_str()).unwrap_or_default().to_owned())
+    }
+
+    /// What is kept of a chunk.
+    pub(crate) fn stored(&self, searcher: &Searcher, address: DocAddress) -> Result<Stored, TantivyError> {
+        let document: TantivyDocument = searcher.doc(address)?;
+        let text = |field: Field| document.get_first(field).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
+        let Fields { entry, place, title, text: body, kind, .. } = self.fields;
+        Ok(Stored { entry: text(entry), place: text(place), title: text(title), kind: kind_of(&text(kind)), text: text(body) })
+    }
+}
+
+fn kind_of(name: &str) -> EntryKind {
+    const KINDS: [EntryKind; 9] = [
+        EntryKind::Constraint,
+        EntryKind::Guidance,
+        EntryKind::Hardware,
+        EntryKind::Pattern,
+        EntryKind::Pitfall,
+        EntryKind::Error,
+        EntryKind::Api,
+        EntryKind::Example,
+        EntryKind::Lesson,
+    ];
+    KINDS.into_iter().find(|kind| kind.as_str() == name).unwrap_or(EntryKind::Document)
+}
+
+/// The id of an entry, as tools take and give it.
+pub(crate) fn entry_id(pack: &Pack, entry: &Entry) -> String {
+    format!("{}/{}", pack.id, entry.name)
+}
+
+/// The packs' word for a kind and the wire's are the same; the crates do not know each other.
+pub(crate) fn wire_kind(kind: kernelwright_packs::Kind) -> EntryKind {
+    use kernelwright_packs::Kind;
+    match kind {
+        Kind::Constraint => EntryKind::Constraint,
+        Kind::Guidance => EntryKind::Guidance,
+        Kind::Hardware => EntryKind::Hardware,
+        Kind::Pattern => EntryKind::Pattern,
+        Kind::Pitfall => EntryKind::Pitfall,
+        Kind::Error => EntryKind::Error,
+        Kind::Api => EntryKind::Api,
+        Kind::Example => EntryKind::Example,
+        Kind::Lesson => EntryKind::Lesson,
+    }
+}

@@ -1,0 +1,139 @@
+//! From a question to ranked chunks: BM25 over one field for the first eighty, then a second look at those alone.
+//!
+//! The first stage finds nearly everything; the order is what is lost there. The second reads how often each term stands in each field of
+//! each candidate from the postings, and weighs what a sum over terms cannot see: how much of the question a chunk covers, whether the words
+//! follow each other, what its neighbours say, and what sort of text it is.
+
+mod question;
+mod read;
+mod score;
+mod vocabulary;
+
+use kernelwright_protocol::{Bottleneck, EntryKind, Phase};
+use tantivy::collector::TopDocs;
+use tantivy::query::Bm25StatisticsProvider;
+use tantivy::query::{BooleanQuery, BoostQuery, ConstScoreQuery, Occur, Query as TantivyQuery, TermQuery};
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{DocAddress, Searcher, TantivyError, Term};
+
+use crate::index::{ANY, Nature, PackIndex};
+use question::{Question, Want};
+use score::rescored;
+
+/// How many chunks get a second look.
+const CANDIDATES: usize = 80;
+
+/// What chunks have to fit; a chunk that holds for everything fits each.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Filters {
+    pub(crate) pack: Option<String>,
+    pub(crate) kind: Option<EntryKind>,
+    pub(crate) vendor: Option<String>,
+    pub(crate) architecture: Option<String>,
+    pub(crate) language: Option<String>,
+    pub(crate) bottleneck: Option<Bottleneck>,
+    pub(crate) phase: Option<Phase>,
+}
+
+/// A chunk that was found.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    /// Which of the searched indexes.
+    pub(crate) index: usize,
+    pub(crate) address: DocAddress,
+    pub(crate) score: f32,
+    /// Its entry's number.
+    pub(crate) file: u64,
+    /// Its place in its entry.
+    pub(crate) ordinal: u64,
+    pub(crate) bytes: u64,
+    pub(crate) nature: Nature,
+}
+
+/// An index with its state at one moment.
+pub(crate) struct Searched<'a> {
+    pub(crate) index: &'a PackIndex,
+    pub(crate) searcher: Searcher,
+}
+
+/// The best chunks of all indexes, best first.
+pub(crate) fn rank(indexes: &[Searched<'_>], question: &str, filters: &Filters) -> Result<Vec<Found>, TantivyError> {
+    let question = Question::read(question);
+    if question.words.is_empty() {
+        return Ok(Vec::new());
+    }
+    let statistics = Together(indexes);
+    let mut candidates: Vec<(usize, f32, DocAddress)> = Vec::new();
+    for (number, searched) in indexes.iter().enumerate() {
+        let query = query(searched.index, &question, filters);
+        let top = TopDocs::with_limit(CANDIDATES).order_by_score();
+        let found = searched.searcher.search_with_statistics_provider(&query, &top, &statistics)?;
+        candidates.extend(found.into_iter().map(|(score, address)| (number, score, address)));
+    }
+    candidates.sort_by(|a, b| b.1.total_cmp(&a.1));
+    candidates.truncate(CANDIDATES);
+    let places = candidates.into_iter().map(|(number, _, address)| (number, address)).collect();
+    rescored(indexes, &question, &statistics, places)
+}
+
+/// The statistics of all searched indexes, so that scores of one can be compared with those of another.
+pub(crate) struct Together<'a>(&'a [Searched<'a>]);
+
+impl Bm25StatisticsProvider for Together<'_> {
+    fn total_num_tokens(&self, field: Field) -> tantivy::Result<u64> {
+        self.0.iter().map(|searched| searched.searcher.total_num_tokens(field)).sum()
+    }
+
+    fn total_num_docs(&self) -> tantivy::Result<u64> {
+        self.0.iter().map(|searched| searched.searcher.total_num_docs()).sum()
+    }
+
+    fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
+        self.0.iter().map(|searched| searched.searcher.doc_freq(term)).sum()
+    }
+}
+
+fn query(index: &PackIndex, question: &Question, filters: &Filters) -> BooleanQuery {
+    let fields = index.fields();
+    let mut words: Vec<(Occur, Box<dyn TantivyQuery>)> = Vec::new();
+    for word in &question.words {
+        let query = TermQuery::new(Term::from_field_text(fields.body, &word.term), IndexRecordOption::WithFreqs);
+        words.push((Occur::Should, Box::new(BoostQuery::new(Box::new(query), word.weight))));
+    }
+    let filters = clauses(index, filters);
+    if filters.is_empty() {
+        return BooleanQuery::new(words);
+    }
+    let mut clauses: Vec<(Occur, Box<dyn TantivyQuery>)> = vec![(Occur::Must, Box::new(BooleanQuery::new(words)))];
+    // Filters decide, they do not rank.
+    clauses.extend(filters.into_iter().map(|query| (Occur::Must, Box::new(ConstScoreQuery::new(query, 0.0)) as Box<dyn TantivyQuery>)));
+    BooleanQuery::new(clauses)
+}
+
+fn clauses(index: &PackIndex, filters: &Filters) -> Vec<Box<dyn TantivyQuery>> {
+    let fields = index.fields();
+    let any_of = |field: Field, values: Vec<String>| -> Box<dyn TantivyQuery> {
+        Box::new(BooleanQuery::new_multiterms_query(values.iter().map(|value| Term::from_field_text(field, value)).collect()))
+    };
+    let mut clauses = Vec::new();
+    for (field, value) in [(fields.pack, filters.pack.as_deref()), (fields.kind, filters.kind.map(EntryKind::as_str))] {
+        clauses.extend(value.map(|value| any_of(field, vec![value.to_owned()])));
+    }
+    // These two sort entries by subject: one without a subject is not what was asked for.
+    for (field, value) in
+        [(fields.bottleneck, filters.bottleneck.map(Bottleneck::as_str)), (fields.phase, filters.phase.map(Phase::as_str))]
+    {
+        clauses.extend(value.map(|value| any_of(field, vec![value.to_owned()])));
+    }
+    for (field, value) in [(fields.vendor, &filters.vendor), (fields.language, &filters.language)] {
+        clauses.extend(value.as_ref().map(|value| any_of(field, vec![value.to_lowercase(), ANY.to_owned()])));
+    }
+    if let Some(value) = &filters.architecture {
+        let value = value.to_lowercase();
+        // `x86_64` holds for `x86_64-avx512` as well.
+        let general = value.match_indices('-').map(|(at, _)| value[..at].to_owned());
+        let values = general.chain([value.clone(), ANY.to_owned()]).collect();
+        clauses.push(any_of(fields.architecture, values));
+    }
+    clauses
+}

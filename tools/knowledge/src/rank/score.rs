@@ -1,0 +1,148 @@
+//! The second look at candidates.
+//!
+//! All numbers here were chosen on questions about public documentation, one at a time and rounded; each makes up for something that a sum
+//! over terms does not see. What did not help is not here: expansion by the words of the first results, the best other chunk of the
+//! same file, bonuses for definitions beyond their field's weight.
+
+use std::collections::HashMap;
+
+use tantivy::query::Bm25StatisticsProvider;
+use tantivy::{DocAddress, TantivyError, Term};
+
+use super::read::{Candidate, FIELDS, read, weighed};
+use super::{Found, Question, Searched, Together, Want};
+use crate::index::Nature;
+use crate::tokenize::words;
+
+/// What a term's place in a field counts, and how much the field's length takes away from it: body, breadcrumb, path, symbols.
+const BOOSTS: [f32; FIELDS] = [1.0, 2.0, 0.7, 1.0];
+const LENGTHS: [f32; FIELDS] = [0.6, 0.5, 0.3, 0.3];
+
+/// How soon repetitions stop counting.
+const SATURATION: f32 = 1.2;
+
+/// A term in several fields counts once for all of them, as far as this, and for the rest once for each.
+const TOGETHER: f32 = 0.65;
+
+/// What a chunk gains that has all words of the question over one that has few.
+const COVERAGE: f32 = 2.0;
+
+/// What it gains when the question's words also follow each other as they do there.
+const ADJACENCY: f32 = 0.5;
+
+/// How many of the best chunks are read for that.
+const READ: usize = 20;
+
+/// What a neighbour that fits adds: an answer is often longer than a chunk.
+const NEIGHBOUR: f32 = 0.1;
+
+/// What the beginning of a file gains, which says what it is about.
+const BEGINNING: f32 = 0.1;
+
+/// The candidates in their final order.
+pub(super) fn rescored(
+    indexes: &[Searched<'_>],
+    question: &Question,
+    statistics: &Together<'_>,
+    places: Vec<(usize, DocAddress)>,
+) -> Result<Vec<Found>, TantivyError> {
+    let Some(any) = indexes.first() else { return Ok(Vec::new()) };
+    let documents = statistics.total_num_docs()?.max(1) as f32;
+    let fields = weighed(any.index.fields());
+    let mut average = [1.0; FIELDS];
+    for (average, field) in average.iter_mut().zip(fields) {
+        *average = (statistics.total_num_tokens(field)? as f32 / documents).max(0.1);
+    }
+    let mut weights = Vec::with_capacity(question.words.len());
+    for word in &question.words {
+        // The body holds what the other fields hold.
+        let frequency = statistics.doc_freq(&Term::from_field_text(fields[0], &word.term))? as f32;
+        weights.push(word.weight * (1.0 + (documents - frequency + 0.5).max(0.5) / (frequency + 0.5)).ln());
+    }
+    let candidates = read(indexes, question, places)?;
+    let mut scores: Vec<f32> = candidates.iter().map(|candidate| score(candidate, question, &weights, &average)).collect();
+    favour_adjacency(indexes, question, &candidates, &mut scores)?;
+    let by_place: HashMap<(usize, u64, u64), f32> =
+        candidates.iter().zip(&scores).map(|(candidate, score)| ((candidate.index, candidate.file, candidate.ordinal), *score)).collect();
+    let mut found: Vec<Found> = candidates
+        .iter()
+        .zip(&scores)
+        .map(|(candidate, own)| {
+            let Candidate { index, address, file, ordinal, nature, bytes, .. } = *candidate;
+            let neighbour = |ordinal: u64| by_place.get(&(index, file, ordinal)).copied().unwrap_or_default();
+            let beside = neighbour(ordinal + 1).max(ordinal.checked_sub(1).map_or(0.0, neighbour));
+            Found { index, address, score: own + NEIGHBOUR * beside, file, ordinal, bytes, nature }
+        })
+        .collect();
+    found.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| (a.file, a.ordinal).cmp(&(b.file, b.ordinal))));
+    Ok(found)
+}
+
+/// What the postings tell of a candidate; `weights` are those of the question's words.
+fn score(candidate: &Candidate, question: &Question, weights: &[f32], average: &[f32; FIELDS]) -> f32 {
+    let saturated = |count: f32| count * (SATURATION + 1.0) / (count + SATURATION);
+    let mut sum = 0.0;
+    // The most that each place of the question gives here, and could give.
+    let mut covered = vec![0.0_f32; question.places];
+    let mut at_stake = vec![0.0_f32; question.places];
+    for ((word, weight), frequencies) in question.words.iter().zip(weights).zip(&candidate.frequencies) {
+        at_stake[word.place] = at_stake[word.place].max(*weight);
+        let mut together = 0.0;
+        let mut apart = 0.0;
+        for field in 0..FIELDS {
+            let length = 1.0 - LENGTHS[field] + LENGTHS[field] * candidate.lengths[field] as f32 / average[field];
+            let count = frequencies[field] as f32 / length;
+            together += BOOSTS[field] * count;
+            apart += BOOSTS[field] * saturated(count);
+        }
+        if together > 0.0 {
+            sum += weight * (TOGETHER * saturated(together) + (1.0 - TOGETHER) * apart);
+            covered[word.place] = covered[word.place].max(*weight);
+        }
+    }
+    let coverage = covered.iter().sum::<f32>() / at_stake.iter().sum::<f32>().max(0.1);
+    let beginning = if candidate.ordinal == 0 { 1.0 + BEGINNING } else { 1.0 };
+    sum * (1.0 + COVERAGE * coverage) * beginning * of_nature(candidate.nature, question.want)
+}
+
+/// How well a sort of text suits what is wanted.
+fn of_nature(nature: Nature, want: Want) -> f32 {
+    match (nature, want) {
+        (Nature::Test, Want::Explanation) => 0.65,
+        (Nature::Test | Nature::Notes, _) | (Nature::Code, Want::Explanation) => 0.8,
+        (Nature::Sample, Want::Explanation) => 0.9,
+        (Nature::Prose, Want::Code) => 0.85,
+        (Nature::Sample, Want::Code) => 1.1,
+        _ => 1.0,
+    }
+}
+
+/// Raises the best candidates in which words follow each other as in the question.
+fn favour_adjacency(
+    indexes: &[Searched<'_>],
+    question: &Question,
+    candidates: &[Candidate],
+    scores: &mut [f32],
+) -> Result<(), TantivyError> {
+    if question.pairs.is_empty() {
+        return Ok(());
+    }
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+    for &number in order.iter().take(READ) {
+        let candidate = &candidates[number];
+        let Searched { index, searcher } = &indexes[candidate.index];
+        let text = index.text(searcher, candidate.address)?.to_lowercase();
+        let mut seen = vec![false; question.pairs.len()];
+        let mut before = "";
+        for word in words(&text) {
+            for (seen, (first, second)) in seen.iter_mut().zip(&question.pairs) {
+                *seen |= second == word && first == before;
+            }
+            before = word;
+        }
+        let part = seen.iter().filter(|seen| **seen).count() as f32 / seen.len() as f32;
+        scores[number] *= 1.0 + ADJACENCY * part;
+    }
+    Ok(())
+}
