@@ -66,6 +66,10 @@ pub struct OperatorContext {
     pub failures: Vec<FailureView>,
     /// What earlier steps wrote down, the oldest first.
     pub notes: Vec<String>,
+    /// Of a fresh start: kernels of earlier runs on similar problems, which are not correct here.
+    pub seeds: Vec<SeedView>,
+    /// What earlier runs proved on similar problems, the most useful first.
+    pub lessons: Vec<LessonView>,
     /// What the knowledge base has to say.
     pub passages: Vec<PassageView>,
     /// What is left of the budget, one phrase per limit.
@@ -182,6 +186,8 @@ pub struct KernelView {
     pub findings: Vec<String>,
     /// What was done and why, in the words of the model that made it.
     pub summary: String,
+    /// Of a kernel that an earlier run made: which run, on what, and how fast it was there.
+    pub origin: Option<String>,
     /// Where its time goes.
     pub profile: Option<ProfileView>,
 }
@@ -204,6 +210,36 @@ pub struct FailureView {
     pub result: String,
     /// Messages, cut to what helps. Empty when there are none.
     pub details: String,
+}
+
+/// A kernel of an earlier run that is not correct for this problem as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SeedView {
+    /// Its number in this run.
+    pub node: u32,
+    /// Which run it is from, on what, and how fast it was there.
+    pub origin: String,
+    /// The whole file.
+    pub source: String,
+    /// The verdict here in a line.
+    pub result: String,
+    /// What is wrong with it here. Empty when there is nothing to say.
+    pub details: String,
+    /// What was done and why, in the words of the model that made it.
+    pub summary: String,
+}
+
+/// A lesson of an earlier run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LessonView {
+    /// Its name, for `read_entry`.
+    pub lesson: String,
+    /// How like this problem the one it was learnt on is.
+    pub why: String,
+    /// How often it was shown and helped; absent before anybody used it.
+    pub used: Option<String>,
+    /// The measured effect with its evidence, and the change in its author's words.
+    pub text: String,
 }
 
 /// A passage of the knowledge base.

@@ -5,8 +5,8 @@
 use std::fs;
 
 use kernelwright_prompts::{
-    BaselineView, FactView, FailureView, FloorView, Form, KernelTimeView, KernelView, LineageView, NudgeContext, OperatorContext,
-    PassageView, ProblemView, ProfileView, PromptError, Prompts, SystemContext, TargetView,
+    BaselineView, FactView, FailureView, FloorView, Form, KernelTimeView, KernelView, LessonView, LineageView, NudgeContext,
+    OperatorContext, PassageView, ProblemView, ProfileView, PromptError, Prompts, SeedView, SystemContext, TargetView,
 };
 
 fn system(backend: Form) -> SystemContext {
@@ -56,6 +56,8 @@ fn fresh() -> OperatorContext {
         best: None,
         failures: vec![],
         notes: vec![],
+        seeds: vec![],
+        lessons: vec![],
         passages: vec![PassageView {
             entry: "x86-cpu/algebra-before-code".into(),
             heading: "Algebra before code > Diagonal matrices".into(),
@@ -75,6 +77,7 @@ fn kernel() -> KernelView {
         details: String::new(),
         findings: vec![],
         summary: "Row scaling in one pass.".into(),
+        origin: None,
         profile: None,
     }
 }
@@ -107,6 +110,37 @@ fn expanding() -> OperatorContext {
     }
 }
 
+/// The first step of a run whose warm start found a kernel that is right here, and lessons.
+fn warm() -> OperatorContext {
+    let origin = "run diag_matmul_add-20260101-000000-aaaa on diag_matmul_add (the same operators, inputs of other sizes, the same architecture), where it was at least 30.1x";
+    let lesson = LessonView {
+        lesson: "learnt/diag-matmul-1a2b3c4d5e".into(),
+        why: "the same operators, inputs of other sizes, the same architecture".into(),
+        used: Some("helped 2 of 3 times".into()),
+        text: "Faster: 1.80x (1.70x to 1.91x) over the kernel it was made from.\nThe change, in the words of its author: streaming stores"
+            .into(),
+    };
+    OperatorContext {
+        parent: Some(KernelView { origin: Some(origin.into()), ..kernel() }),
+        lessons: vec![lesson],
+        passages: vec![],
+        ..fresh()
+    }
+}
+
+/// The same, with a kernel that is wrong here.
+fn material() -> OperatorContext {
+    let seed = SeedView {
+        node: 1,
+        origin: "run diag_matmul_add-20260101-000000-aaaa on diag_matmul_add (the same operators), where it was at least 30.1x".into(),
+        source: "class ModelNew: ...\n".into(),
+        result: "faulted in run: ValueError: only 4096 rows".into(),
+        details: "line 7\n".into(),
+        summary: "Row scaling in one pass.".into(),
+    };
+    OperatorContext { seeds: vec![seed], passages: vec![], ..fresh() }
+}
+
 fn prompts() -> Prompts {
     Prompts::new(None).unwrap()
 }
@@ -134,6 +168,16 @@ fn a_step_after_a_failure() {
 #[test]
 fn a_step_that_expands() {
     insta::assert_snapshot!(prompts().render(&expanding()).unwrap());
+}
+
+#[test]
+fn a_step_that_goes_on_from_what_earlier_runs_found() {
+    insta::assert_snapshot!(prompts().render(&warm()).unwrap());
+}
+
+#[test]
+fn a_first_step_with_a_kernel_that_is_wrong_here() {
+    insta::assert_snapshot!(prompts().render(&material()).unwrap());
 }
 
 #[test]

@@ -36,6 +36,13 @@ impl Environment {
         Some(config.join("kernelwright/config.toml"))
     }
 
+    /// Where this program keeps what the user gave it: `$XDG_DATA_HOME/kernelwright`, else below `~/.local/share`, else below the current folder.
+    pub fn data_folder(&self) -> PathBuf {
+        let data = self.get("XDG_DATA_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
+        let data = data.or_else(|| self.get("HOME").map(|home| PathBuf::from(home).join(".local/share")));
+        data.unwrap_or_else(|| self.folder.clone()).join("kernelwright")
+    }
+
     /// Whether text for people may be coloured: `NO_COLOR` is not set and the terminal is not a dumb one.
     pub fn allows_colour(&self) -> bool {
         self.get("NO_COLOR").is_none() && self.get("TERM") != Some("dumb")

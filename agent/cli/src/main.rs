@@ -17,6 +17,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use kernelwright_harness::sandbox;
+use kernelwright_packs::{PDF_VERB, print_pdf};
 
 use crate::args::Cli;
 use crate::environment::Environment;
@@ -25,8 +26,10 @@ use crate::printer::{Printer, Verbosity};
 fn main() -> ExitCode {
     // Before anything else: the sandbox has to be set up while there is one thread.
     let mut args = std::env::args_os().skip(1);
-    if args.next().is_some_and(|verb| verb == sandbox::VERB) {
-        sandbox::enter(args);
+    match args.next() {
+        Some(verb) if verb == sandbox::VERB => sandbox::enter(args),
+        Some(verb) if verb == PDF_VERB => return print_pdf(args),
+        _ => {}
     }
     let cli = Cli::parse();
     let environment = Environment::read();

@@ -2,7 +2,7 @@
 
 use kernelwright_model::{Arguments, ToolCall, ToolSpec};
 use kernelwright_protocol::{Evaluation, Passages, Profile};
-use kernelwright_search::Event;
+use kernelwright_search::{Event, StepId};
 use serde_json::{Map, Value, json};
 
 use crate::bindings::Draft;
@@ -10,7 +10,10 @@ use crate::error::EngineError;
 use crate::own_tools::{self, OwnCall};
 use crate::render;
 use crate::session::{Flow, Session};
-use crate::toolbox::{DESCRIBE_TARGET, EVALUATE_KERNEL, JOB_TOOLS, MEASURE_BASELINE, PROFILE_KERNEL, SEARCH_KNOWLEDGE};
+use crate::toolbox::{
+    DESCRIBE_TARGET, EVALUATE_KERNEL, FIND_LESSONS, JOB_TOOLS, MEASURE_BASELINE, PROFILE_KERNEL, RATE_LESSONS, RECORD_LESSON,
+    SEARCH_KNOWLEDGE,
+};
 
 /// The longest tool result the model is told, in characters.
 const RESULT_CHARACTERS: usize = 12_000;
@@ -128,7 +131,7 @@ impl Session<'_> {
         if budget.evaluations.is_some_and(|limit| self.graph.spend.evaluations >= limit) {
             return Ok(Reply::error("the budget of evaluations is spent; end the step with finish_step"));
         }
-        match self.evaluate(&draft).await? {
+        match self.evaluate(self.open()?.id, &draft).await? {
             Ok(evaluation) => Ok(Reply::text(render::evaluation(&evaluation)).about(&draft)),
             Err(reason) => Ok(Reply::error(reason)),
         }
@@ -147,7 +150,7 @@ impl Session<'_> {
     }
 
     /// Gets a verdict and records it; the inner error is what the server says where it could give none.
-    pub(crate) async fn evaluate(&mut self, draft: &Draft) -> Flow<Result<Evaluation, String>> {
+    pub(crate) async fn evaluate(&mut self, step: StepId, draft: &Draft) -> Flow<Result<Evaluation, String>> {
         let schema = self.tools.find(EVALUATE_KERNEL).map(|tool| tool.schema.clone()).unwrap_or_default();
         let Ok(arguments) = self.bindings.bind(&schema, Map::new(), Some(draft)) else { return Ok(Err("there is no draft".to_owned())) };
         let output = self.call_tool(EVALUATE_KERNEL, arguments).await?;
@@ -159,7 +162,6 @@ impl Session<'_> {
             let reason = format!("its verdict is on {}, and {} was asked for", evaluation.candidate, draft.id);
             return Err(self.not_understood(EVALUATE_KERNEL, reason).into());
         }
-        let step = self.open()?.id;
         let boxed = Box::new(evaluation.clone());
         self.record(Event::CandidateEvaluated { step, candidate: draft.id.clone(), evaluation: boxed })?;
         if self.graph.best().is_some_and(|best| best.candidate == draft.id) {
@@ -186,7 +188,9 @@ impl Session<'_> {
 
 /// Whether a tool is for the engine to call, and not for the model.
 fn is_the_engines(name: &str) -> bool {
-    name == MEASURE_BASELINE || name == DESCRIBE_TARGET || JOB_TOOLS.contains(&name)
+    // What a run proved is not for its model to say.
+    let lessons = [FIND_LESSONS, RECORD_LESSON, RATE_LESSONS].contains(&name);
+    lessons || name == MEASURE_BASELINE || name == DESCRIBE_TARGET || JOB_TOOLS.contains(&name)
 }
 
 /// Known results in fewer words than their JSON.

@@ -6,6 +6,7 @@
 //! Nothing here knows how a kernel is compiled, measured or found in a book: that is what tool servers do, over MCP. Nothing here knows how
 //! a model is reached or how a prompt is worded either.
 
+mod archive;
 mod asking;
 mod bindings;
 mod calls;
@@ -13,6 +14,7 @@ mod client;
 mod disk;
 mod error;
 mod floor;
+mod lessons;
 mod mcp;
 mod observer;
 mod outcome;
@@ -27,6 +29,7 @@ mod step;
 mod stop;
 mod store;
 mod toolbox;
+mod warm_start;
 
 pub use client::{ToolRefusal, ToolServer};
 pub use error::{EngineError, ServerFailure, ToolServerError};

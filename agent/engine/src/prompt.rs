@@ -2,11 +2,13 @@
 
 use kernelwright_model::{Answer, Finish, Message, Request, ToolChoice};
 use kernelwright_prompts::{
-    BaselineView, FactView, FailureView, FloorView, Form, KernelTimeView, KernelView, LineageView, NudgeContext, OperatorContext,
-    PassageView, ProblemView, ProfileView, SystemContext, TargetView,
+    BaselineView, FactView, FailureView, FloorView, Form, KernelTimeView, KernelView, LessonView, LineageView, NudgeContext,
+    OperatorContext, PassageView, ProblemView, ProfileView, SeedView, SystemContext, TargetView,
 };
-use kernelwright_protocol::{Backend, BaselineReport, Evaluation, Nanoseconds, Profile, Severity, Target, TargetDescription, Verdict};
-use kernelwright_search::{Context, ContextLimits, Graph, Node, Profiled, Standing};
+use kernelwright_protocol::{
+    Backend, BaselineReport, EntryKind, Evaluation, Nanoseconds, Profile, Severity, Target, TargetDescription, Verdict,
+};
+use kernelwright_search::{Context, ContextLimits, Graph, Node, Profiled, Seed, Standing, operators};
 use serde_json::{Map, Value, json};
 
 use crate::error::EngineError;
@@ -34,9 +36,10 @@ impl Session<'_> {
             self.profile(Some(id)).await?;
         }
         let passages = self.retrieve().await?;
+        let lessons = self.recall().await?;
         let tools = self.offered();
         let system = self.system(tools.iter().map(|tool| tool.name.clone()).collect())?;
-        let opening = self.operator(passages)?;
+        let opening = self.operator(passages, lessons)?;
         Ok(Request {
             system,
             messages: vec![Message::User { text: opening }],
@@ -62,7 +65,7 @@ impl Session<'_> {
         Ok(self.prompts.render(&context)?)
     }
 
-    fn operator(&self, passages: Vec<PassageView>) -> Result<String, EngineError> {
+    fn operator(&self, passages: Vec<PassageView>, lessons: Vec<LessonView>) -> Result<String, EngineError> {
         let graph = &self.graph;
         let head = self.head()?;
         let context = Context::select(graph, self.open()?.parent, ContextLimits::default());
@@ -96,9 +99,11 @@ impl Session<'_> {
                 .filter(|node| context.best.is_none_or(|best| best.id != node.id))
                 .map(|node| lineage_view(graph, node))
                 .collect(),
+            seeds: context.seeds.iter().filter_map(|node| self.seed_view(node).transpose()).collect::<Result<_, _>>()?,
             failures: context.failures.iter().map(|attempt| failure_view(&attempt.evaluation)).collect(),
             notes: context.notes.iter().map(|note| note.text.clone()).collect(),
             passages,
+            lessons,
             budget,
             turns: head.settings.inner_turns,
         };
@@ -115,8 +120,23 @@ impl Session<'_> {
             details: verdict.map(details).unwrap_or_default(),
             findings: verdict.map(findings).unwrap_or_default(),
             summary: node.summary.clone(),
+            origin: self.graph.seed(node).map(origin),
             profile: taken(profile),
         })
+    }
+
+    /// A kernel of an earlier run that a draft may use, with what is wrong with it here.
+    fn seed_view(&self, node: &Node) -> Result<Option<SeedView>, EngineError> {
+        let Some(seed) = self.graph.seed(node) else { return Ok(None) };
+        let verdict = self.graph.verdict(&node.candidate);
+        Ok(Some(SeedView {
+            node: node.id.0,
+            origin: origin(seed),
+            source: self.store.candidate(&node.candidate)?,
+            result: verdict.map(render::headline).unwrap_or_default(),
+            details: verdict.map(details).unwrap_or_default(),
+            summary: node.summary.clone(),
+        }))
     }
 
     /// What to say when an answer calls no tool.
@@ -159,7 +179,8 @@ impl Session<'_> {
             let found = self.parse(SEARCH_KNOWLEDGE, output)?;
             self.searched = Some((arguments, found));
         }
-        let found = self.searched.iter().flat_map(|(_, found)| &found.passages);
+        // Lessons are told in a section of their own.
+        let found = self.searched.iter().flat_map(|(_, found)| &found.passages).filter(|passage| passage.kind != EntryKind::Lesson);
         let view = |passage: &kernelwright_protocol::Passage| PassageView {
             text: render::shorten(passage.text.trim(), PASSAGE_CHARACTERS),
             entry: passage.entry.clone(),
@@ -172,7 +193,7 @@ impl Session<'_> {
     /// architecture is a filter: as a word it would outweigh all others.
     fn query(&self) -> Result<String, EngineError> {
         let head = self.head()?;
-        let mut words = operations(&self.problem.source);
+        let mut words = operators(&self.problem.source);
         if let Some(Profiled::Taken(profile)) = self.graph.profile(None) {
             // Names in brackets are the profiler's own remainders.
             let names = profile.kernels.iter().map(|kernel| kernel.name.trim_start_matches("aten::")).filter(|name| !name.starts_with('('));
@@ -188,21 +209,6 @@ impl Session<'_> {
         }
         Ok(render::shorten(&words.join(" "), 400))
     }
-}
-
-/// The torch operations a problem's source names, each once: the last part of `torch.x`, `F.x` and `nn.X`.
-fn operations(source: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    let tokens = source.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.')).filter(|token| token.contains('.'));
-    for token in tokens {
-        let Some((module, name)) = token.rsplit_once('.') else { continue };
-        let of_torch = module == "F" || module == "nn" || module.starts_with("torch");
-        let plain = matches!(name, "Module" | "Tensor" | "nn" | "rand" | "randn" | "functional" | "float32" | "manual_seed" | "");
-        if of_torch && !plain && !found.iter().any(|known| known == name) {
-            found.push(name.to_owned());
-        }
-    }
-    found
 }
 
 fn target_view(target: Target, description: Option<&TargetDescription>) -> TargetView {
@@ -268,6 +274,11 @@ fn profile_view(profile: &Profile) -> ProfileView {
     }
 }
 
+/// Where a kernel of an earlier run comes from, and why it is here.
+fn origin(seed: &Seed) -> String {
+    format!("run {} on {} ({}), where it was at least {:.2}x", seed.run, seed.problem, seed.why, seed.speedup)
+}
+
 fn lineage_view(graph: &Graph, node: &Node) -> LineageView {
     let result = graph.verdict(&node.candidate).map(render::headline).unwrap_or_default();
     LineageView { node: node.id.0, result, summary: node.summary.clone() }
@@ -293,16 +304,4 @@ fn details(evaluation: &Evaluation) -> String {
 /// Rejections are the verdict itself.
 fn findings(evaluation: &Evaluation) -> Vec<String> {
     evaluation.findings.iter().filter(|finding| finding.severity != Severity::Rejection).map(|finding| finding.message.clone()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_problems_operations_are_found_once_each() {
-        let source = "import torch\nimport torch.nn as nn\nclass Model(nn.Module):\n  def forward(self, x):\n    y = F.gelu(nn.Linear(3, 4)(x))\n    \
-                      return torch.nn.functional.layer_norm(torch.diag(y), (4,)) + F.gelu(y) + x.sum()\n";
-        assert_eq!(operations(source), ["gelu", "Linear", "layer_norm", "diag"]);
-    }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use kernelwright_protocol::{Control, Correct, Evaluation, Severity, Timing, Verdict};
-use kernelwright_search::{Attempt, Graph, GraphError, Node, Phase, RunOutcome, Standing};
+use kernelwright_search::{Attempt, Graph, GraphError, Node, Phase, RunOutcome, Standing, StepId};
 
 use crate::error::EngineError;
 use crate::render;
@@ -42,6 +42,7 @@ pub(crate) fn render_graph(dir: &Path, graph: &Graph) -> String {
         why(&mut text, graph);
     }
     numbers(&mut text, graph);
+    beginning(&mut text, graph);
     lineage(&mut text, graph);
     steps(&mut text, graph);
     notes(&mut text, graph);
@@ -158,6 +159,21 @@ fn numbers(text: &mut String, graph: &Graph) {
     }
 }
 
+/// With which kernels of earlier runs the run began, and what they were worth here.
+fn beginning(text: &mut String, graph: &Graph) {
+    let Some(warm) = graph.warm_start.as_ref().filter(|warm| !warm.seeds.is_empty()) else { return };
+    let _ = writeln!(text, "## With what it began\n\nKernels of earlier runs, evaluated anew for this problem:\n");
+    for seed in &warm.seeds {
+        let here = graph.verdict(&seed.candidate).map_or_else(|| "not evaluated".to_owned(), render::headline);
+        let here = render::shorten(&one_line(&here), 160);
+        let node = graph.seed_nodes().find(|node| node.candidate == seed.candidate);
+        let node = node.map(|node| format!("kernel {}, ", node.id)).unwrap_or_default();
+        let there = format!("at least {:.2}x on {}", seed.speedup, seed.problem);
+        let _ = writeln!(text, "- {node}candidate {} of run `{}` ({}; {there}): {here}", seed.candidate, seed.run, seed.why);
+    }
+    text.push('\n');
+}
+
 fn lineage(text: &mut String, graph: &Graph) {
     let Some(best) = graph.best_node() else { return };
     let line = graph.lineage(best.id);
@@ -195,7 +211,8 @@ fn steps(text: &mut String, graph: &Graph) {
         let _ = writeln!(text, "Not correct, of {} evaluated:\n", count(graph.attempts().len(), "kernel"));
         for attempt in wrong {
             let headline = render::shorten(&one_line(&render::headline(&attempt.evaluation)), 200);
-            let _ = writeln!(text, "- step {}, candidate {}: {headline}", attempt.step, attempt.candidate);
+            let place = if attempt.step == StepId::WARM_START { "an earlier run's".to_owned() } else { format!("step {},", attempt.step) };
+            let _ = writeln!(text, "- {place} candidate {}: {headline}", attempt.candidate);
         }
         text.push('\n');
     }

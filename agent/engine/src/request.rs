@@ -22,6 +22,8 @@ pub struct RunRequest {
     pub policy: Policy,
     /// Model answers in one step; 20 is usual.
     pub inner_turns: u32,
+    /// Kernels of earlier runs in `runs_dir` to begin with, at most; none for a start from nothing.
+    pub seeds: u32,
     /// What candidates are compared with.
     pub baselines: Vec<BaselineKind>,
     /// Options for the evaluate server: handed to every tool whose schema has a property of that name, and hidden from the model.

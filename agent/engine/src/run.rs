@@ -43,6 +43,7 @@ pub async fn optimize(request: RunRequest, observer: &mut dyn Observer, stop: St
             stop: request.stop_rules.clone(),
             policy: request.policy.clone(),
             inner_turns: request.inner_turns,
+            seeds: request.seeds,
             baselines: request.baselines.clone(),
             evaluation: request.evaluation.clone(),
             model: model.describe(),

@@ -112,6 +112,7 @@ impl Session<'_> {
     async fn drive(&mut self) -> Flow<StopReason> {
         self.keep_results()?;
         self.prepare().await?;
+        self.warm_start().await?;
         loop {
             if self.stop.is_stopping() {
                 return Err(Halt::Interrupted);
@@ -123,6 +124,7 @@ impl Session<'_> {
             match decide(&self.graph) {
                 Move::Step { step, parent, phase } => self.record(Event::StepStarted { step, parent, phase })?,
                 Move::Stop(reason) => {
+                    self.teach().await?;
                     self.record(Event::RunFinished { outcome: self.graph.outcome(), reason: reason.clone() })?;
                     return Ok(reason);
                 }

@@ -162,7 +162,7 @@ impl Session<'_> {
             if self.stop.is_stopping() {
                 return Err(Halt::Interrupted);
             }
-            if let Err(reason) = self.evaluate(&draft).await? {
+            if let Err(reason) = self.evaluate(self.open()?.id, &draft).await? {
                 self.remark(format!("the last kernel of the step could not be evaluated: {reason}"));
             }
         }

@@ -24,7 +24,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use kernelwright_protocol::{CandidateId, ContentHash, Nanoseconds};
@@ -32,7 +32,11 @@ use kernelwright_search::{Event, FORMAT_VERSION, Record, RunId};
 
 use crate::disk::{Settler, write, write_whole};
 
-const LOG: &str = "events.jsonl";
+/// A run's events.
+pub(crate) const LOG: &str = "events.jsonl";
+
+/// How long a run's folder may seem to be in use before another agent is believed to have it.
+const LOCK_PATIENCE: Duration = Duration::from_millis(300);
 
 /// A run's folder, open for writing by this process alone.
 #[derive(Debug)]
@@ -364,12 +368,16 @@ fn is_dear(event: &Event) -> bool {
         | Event::ProfileTaken { .. }
         | Event::ModelAnswered { .. }
         | Event::CandidateEvaluated { .. }
+        | Event::WarmStart { .. }
+        | Event::LessonRecorded { .. }
+        | Event::LessonsRated { .. }
         | Event::StepFinished { .. }
         | Event::RunPaused { .. }
         | Event::RunResumed { .. }
         | Event::RunFinished { .. } => true,
         Event::ProfileFailed { .. }
         | Event::StepStarted { .. }
+        | Event::LessonsShown { .. }
         | Event::ModelAsked { .. }
         | Event::ModelNudged { .. }
         | Event::ToolCalled { .. }
@@ -395,10 +403,15 @@ pub(crate) fn read_text(path: &Path) -> Result<String, StoreError> {
 fn open_log(dir: &Path, options: &OpenOptions) -> Result<File, StoreError> {
     let path = dir.join(LOG);
     let log = options.open(&path).map_err(StoreError::io("open", &path))?;
-    match log.try_lock() {
-        Ok(()) => Ok(log),
-        Err(TryLockError::WouldBlock) => Err(StoreError::Locked { dir: dir.to_path_buf() }),
-        Err(TryLockError::Error(source)) => Err(StoreError::io("lock", &path)(source)),
+    // A process that is being started holds a copy of the lock between its fork and its exec, even after its parent was killed.
+    let given_up = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match log.try_lock() {
+            Ok(()) => return Ok(log),
+            Err(TryLockError::WouldBlock) if Instant::now() < given_up => std::thread::sleep(LOCK_PATIENCE / 10),
+            Err(TryLockError::WouldBlock) => return Err(StoreError::Locked { dir: dir.to_path_buf() }),
+            Err(TryLockError::Error(source)) => return Err(StoreError::io("lock", &path)(source)),
+        }
     }
 }
 

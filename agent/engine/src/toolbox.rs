@@ -21,6 +21,10 @@ pub(crate) const EVALUATE_KERNEL: &str = "evaluate_kernel";
 pub(crate) const PROFILE_KERNEL: &str = "profile_kernel";
 /// The tool that finds passages. A run goes on without it.
 pub(crate) const SEARCH_KNOWLEDGE: &str = "search_knowledge";
+/// The tools that keep what runs prove. The engine alone calls them, and a run goes on without them.
+pub(crate) const FIND_LESSONS: &str = "find_lessons";
+pub(crate) const RECORD_LESSON: &str = "record_lesson";
+pub(crate) const RATE_LESSONS: &str = "rate_lessons";
 
 /// The tools by which hosts that cut calls short wait on. The engine waits in the call itself.
 pub(crate) const JOB_TOOLS: [&str; 2] = ["get_job", "cancel_job"];

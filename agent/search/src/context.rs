@@ -2,7 +2,7 @@
 
 use kernelwright_protocol::CandidateId;
 
-use crate::{Attempt, Graph, Node, NodeId, Note, Profiled, Standing};
+use crate::{Attempt, Graph, Node, NodeId, Note, Profiled, Standing, StepId};
 
 /// How much is told, in items. A model's window is not the graph's business; the engine may cut further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub struct Context<'a> {
     pub others: Vec<&'a Node>,
     /// What the model wrote down, the oldest first.
     pub notes: Vec<&'a Note>,
+    /// Of a draft: the kernels of earlier runs, which are not correct here or there would be no draft.
+    pub seeds: Vec<&'a Node>,
     /// The best node of the run.
     pub best: Option<&'a Node>,
     /// Where the parent's time goes, or the problem's for a draft.
@@ -54,6 +56,8 @@ impl<'a> Context<'a> {
             .attempts()
             .iter()
             .filter(|attempt| Standing::of(&attempt.evaluation) == Standing::Wrong && !of_lineage(&attempt.candidate))
+            // Nobody tried those: they are shown on their own or not at all.
+            .filter(|attempt| attempt.step != StepId::WARM_START)
             .collect();
         let mut others: Vec<&Node> = match parent {
             Some(_) => graph.nodes().iter().filter(|node| !of_lineage(&node.candidate)).collect(),
@@ -69,6 +73,7 @@ impl<'a> Context<'a> {
             failures: newest(failures, limits.failures),
             others,
             notes: newest(graph.notes().iter().collect(), limits.notes),
+            seeds: if parent.is_none() { graph.seed_nodes().collect() } else { vec![] },
             best: graph.best_node(),
             profile: graph.profile(parent),
         }

@@ -67,6 +67,7 @@ pub fn decide(graph: &Graph) -> Move {
         return Move::Stop(StopReason::BudgetSpent { budget });
     }
     let Policy::Greedy { drafts } = settings.policy;
+    let drafts = graph.drafts_due(drafts);
     let drafting = graph.spend.steps < drafts;
     let idle = graph.steps_without_progress(drafts);
     if !drafting && settings.stop.stall_steps.is_some_and(|limit| idle >= limit) {

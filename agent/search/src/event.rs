@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use kernelwright_protocol::{
-    BaselineReport, CandidateId, ContentHash, Dollars, Evaluation, Nanoseconds, ProblemId, Profile, Target, TargetDescription,
+    BaselineReport, CandidateId, ContentHash, Dollars, Effect, Evaluation, Nanoseconds, ProblemId, Profile, Target, TargetDescription,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AskId, NodeId, RunId, Settings, StepId, StopReason, Usage};
+use crate::{AskId, NodeId, RunId, Seed, Settings, StepId, StopReason, Usage};
 
 /// The version of the event format. A reader refuses lines of a newer version; inside one version it ignores fields and event types it
 /// does not know, so that these can be added without a new version.
@@ -82,6 +82,13 @@ pub enum Event {
         /// Why.
         reason: String,
     },
+    /// Earlier runs were looked through, once, for kernels to begin with.
+    WarmStart {
+        /// How many earlier runs had a verified kernel for something similar.
+        runs: u32,
+        /// What is begun with, the most promising first. Each is evaluated like any candidate, in step 0, and becomes a node.
+        seeds: Vec<Seed>,
+    },
     /// An application of the operator began.
     StepStarted {
         /// Its number.
@@ -91,6 +98,13 @@ pub enum Event {
         parent: Option<NodeId>,
         /// Why this step is taken.
         phase: Phase,
+    },
+    /// The opening of a step tells lessons of earlier runs.
+    LessonsShown {
+        /// Which step.
+        step: StepId,
+        /// Which lessons.
+        lessons: Vec<String>,
     },
     /// The model is about to be asked. A later record with the same `ask` answers it.
     ModelAsked {
@@ -173,7 +187,7 @@ pub enum Event {
     },
     /// A candidate has a verdict.
     CandidateEvaluated {
-        /// In which step.
+        /// In which step; 0 before the first one.
         step: StepId,
         /// Which candidate: its text is kept under this name.
         candidate: CandidateId,
@@ -213,6 +227,27 @@ pub enum Event {
         /// What came of it; absent when nothing was evaluated.
         #[serde(default)]
         node: Option<NodeId>,
+    },
+    /// What verdicts of this run prove is kept for later runs.
+    LessonRecorded {
+        /// The lesson's name in the knowledge base.
+        lesson: String,
+        /// The kernel that the change led to.
+        candidate: CandidateId,
+        /// The kernel it was made from; absent for one made from nothing.
+        #[serde(default)]
+        parent: Option<CandidateId>,
+        /// What the change did.
+        effect: Effect,
+    },
+    /// It is known whether a step that was shown lessons made something of them.
+    LessonsRated {
+        /// Which step.
+        step: StepId,
+        /// Which lessons.
+        lessons: Vec<String>,
+        /// Whether its kernel improved for sure.
+        helped: bool,
     },
     /// The run stopped with its work undone, e.g. because the model is out of reach.
     RunPaused {

@@ -1,11 +1,13 @@
 //! The fold over a run's events.
 
-use std::collections::{BTreeMap, HashMap};
+mod learnt;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use kernelwright_protocol::{BaselineReport, CandidateId, ContentHash, Evaluation, Profile, Target, TargetDescription, Verdict};
 use serde_json::Value;
 
-use crate::{AskId, Event, NodeId, Phase, ProblemName, Record, RunId, RunOutcome, Settings, Spend, StepId, StopReason};
+use crate::{AskId, Event, NodeId, Phase, ProblemName, Record, RunId, RunOutcome, Seed, Settings, Spend, StepId, StopReason};
 
 /// Everything a run's events add up to.
 #[derive(Clone, Debug, Default)]
@@ -15,12 +17,18 @@ pub struct Graph {
     pub target: Option<TargetDescription>,
     /// What there is to beat, once measured.
     pub baseline: Option<BaselineReport>,
+    /// With what earlier runs found this one begins, once it was looked for.
+    pub warm_start: Option<WarmStart>,
     profiles: BTreeMap<Option<NodeId>, Profiled>,
     nodes: Vec<Node>,
     attempts: Vec<Attempt>,
     verdicts: HashMap<CandidateId, usize>,
     steps: Vec<StepRecord>,
     notes: Vec<Note>,
+    shown: BTreeMap<StepId, Vec<String>>,
+    rated: BTreeSet<StepId>,
+    /// The kernels whose changes are kept as lessons.
+    taught: BTreeSet<CandidateId>,
     open: Option<OpenStep>,
     best: Option<usize>,
     /// How many steps will be finished once the one that found the best attempt is.
@@ -54,6 +62,15 @@ pub struct RunHead {
     pub versions: BTreeMap<String, String>,
 }
 
+/// What a run begins with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WarmStart {
+    /// How many earlier runs had a verified kernel for something similar.
+    pub runs: u32,
+    /// The kernels, the most promising first.
+    pub seeds: Vec<Seed>,
+}
+
 /// One kernel of the graph; its edge is the step that made it from its parent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
@@ -76,7 +93,9 @@ pub struct Node {
 /// One evaluated candidate, whether or not it became a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {
-    /// In which step.
+    /// Which record of the run says so.
+    pub seq: u64,
+    /// In which step; see [`StepId::WARM_START`].
     pub step: StepId,
     /// Which candidate.
     pub candidate: CandidateId,
@@ -289,20 +308,32 @@ impl Graph {
                 let standing = Standing::of(&evaluation);
                 if standing > self.best().map_or(Standing::Wrong, |best| Standing::of(&best.evaluation)) {
                     self.best = Some(self.attempts.len());
-                    self.best_since = self.spend.steps + 1;
+                    self.best_since = if step == StepId::WARM_START { 0 } else { self.spend.steps + 1 };
                 }
                 self.verdicts.insert(candidate.clone(), self.attempts.len());
-                self.attempts.push(Attempt { step, candidate, evaluation: *evaluation });
+                self.attempts.push(Attempt { seq: record.seq, step, candidate, evaluation: *evaluation });
             }
             Event::NoteTaken { step, text } => self.notes.push(Note { step, text }),
             Event::NodeAdded { node, parent, step, candidate, fitness, status, summary } => {
-                self.open.as_mut()?.node = Some(node);
+                if step != StepId::WARM_START {
+                    self.open.as_mut()?.node = Some(node);
+                }
                 self.nodes.push(Node { id: node, parent, step, candidate, fitness, status, summary });
             }
             Event::StepFinished { node, .. } => {
                 self.open.take()?;
                 self.steps.last_mut()?.node = node;
                 self.spend.steps += 1;
+            }
+            Event::WarmStart { runs, seeds } => self.warm_start = Some(WarmStart { runs, seeds }),
+            Event::LessonsShown { step, lessons } => {
+                self.shown.insert(step, lessons);
+            }
+            Event::LessonRecorded { candidate, .. } => {
+                self.taught.insert(candidate);
+            }
+            Event::LessonsRated { step, .. } => {
+                self.rated.insert(step);
             }
             Event::RunPaused { reason } => self.paused = Some(reason),
             Event::RunResumed { settings } => {
@@ -385,7 +416,13 @@ impl Graph {
     /// The recorded verdict on a candidate.
     #[must_use]
     pub fn verdict(&self, candidate: &CandidateId) -> Option<&Evaluation> {
-        self.verdicts.get(candidate).map(|&index| &self.attempts[index].evaluation)
+        self.attempt(candidate).map(|attempt| &attempt.evaluation)
+    }
+
+    /// The same with its place in the run.
+    #[must_use]
+    pub fn attempt(&self, candidate: &CandidateId) -> Option<&Attempt> {
+        self.verdicts.get(candidate).map(|&index| &self.attempts[index])
     }
 
     /// Every evaluated candidate, in order.

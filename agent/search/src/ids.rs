@@ -40,6 +40,11 @@ counted! {
     AskId(u64)
 }
 
+impl StepId {
+    /// No step: what a warm start evaluates before the first one.
+    pub const WARM_START: Self = Self(0);
+}
+
 /// Names a run: the name of its folder, `<problem>-<yyyymmdd-hhmmss>-<4 hex digits>`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -20,6 +20,9 @@ pub struct Settings {
     pub policy: Policy,
     /// Model answers in one step.
     pub inner_turns: u32,
+    /// Kernels of earlier runs to begin with, at most; none in runs from before there was a warm start.
+    #[serde(default)]
+    pub seeds: u32,
     /// What candidates are compared with.
     pub baselines: Vec<BaselineKind>,
     /// Options handed to the evaluate server unchanged.

@@ -8,6 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 
+mod learning;
+
 /// A run being written, event by event.
 struct Log {
     records: Vec<Record>,
@@ -28,6 +30,7 @@ impl Log {
             stop,
             policy,
             inner_turns: 20,
+            seeds: 2,
             baselines: vec![BaselineKind::Eager],
             evaluation: Map::new(),
             model: Value::Null,

@@ -2,7 +2,7 @@
 
 use kernelwright_engine::Activity;
 use kernelwright_protocol::{BaselineReport, Evaluation, Verdict};
-use kernelwright_search::{Event, Graph, NodeId, Phase, RunOutcome};
+use kernelwright_search::{Event, Graph, NodeId, Phase, RunOutcome, Seed};
 
 use crate::printer::{Tone, Verbosity};
 
@@ -56,6 +56,23 @@ pub fn of_event(event: &Event, graph: &Graph, improved: bool) -> Option<Line> {
             detail(format!("profile of {}: {}", subject(*node), top.collect::<Vec<_>>().join(", ")))
         }
         Event::ProfileFailed { node, reason } => detail(format!("no profile of {}: {}", subject(*node), first_line(reason))),
+        Event::WarmStart { runs: 0, .. } => detail("no earlier run has a verified kernel for something similar".to_owned()),
+        Event::WarmStart { runs, seeds } => {
+            let from = |seed: &Seed| {
+                format!("beginning with {} of {}: {}, at least {:.2}x there", seed.candidate, seed.run, seed.why, seed.speedup)
+            };
+            let lines: Vec<String> = seeds.iter().map(from).collect();
+            if lines.is_empty() {
+                detail(format!("{runs} earlier runs, none similar enough to begin with"))
+            } else {
+                plain(lines.join("\n"))
+            }
+        }
+        Event::LessonsShown { lessons, .. } => detail(format!("lessons of earlier runs: {}", lessons.join(", "))),
+        Event::LessonRecorded { lesson, effect, .. } => plain(format!("lesson kept: {lesson} ({})", effect.as_str())),
+        Event::LessonsRated { step, helped, .. } => {
+            detail(format!("the lessons shown to step {step} {}", if *helped { "helped" } else { "did not help" }))
+        }
         Event::StepStarted { step, parent, phase } => {
             let from = match (parent, phase) {
                 (Some(node), _) => format!("from kernel {node}{}", standing(graph, *node)),

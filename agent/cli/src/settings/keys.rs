@@ -50,6 +50,8 @@ pub const KEYS: &[Key] = &[
     key("search.drafts", Kind::Count, Some("2"), "independent first kernels"),
     key("search.stall", Kind::Count, Some("4"), "stop after so many steps without a better kernel"),
     key("search.target_speedup", Kind::Number, None, "stop at this speedup"),
+    key("search.warm_start", Kind::Flag, Some("true"), "whether a run begins with kernels of earlier runs on similar problems"),
+    key("search.seeds", Kind::Count, Some("2"), "how many of them at most"),
     key("search.inner_turns", Kind::Count, Some("20"), "model answers in one step"),
     key("evaluate.target", Kind::Text, Some("auto"), "where kernels run: cpu, cuda, cuda:N, or auto for a GPU if there is one"),
     key("evaluate.python", Kind::Path, None, "the Python with torch"),
@@ -64,6 +66,7 @@ pub const KEYS: &[Key] = &[
     key("evaluate.command", Kind::Text, None, "a shell command that gives the verdicts instead of the built-in evaluator"),
     key("knowledge.packs", Kind::Paths, None, "folders of knowledge packs beside the built-in ones"),
     key("paths.runs", Kind::Path, Some("kernelwright-runs"), "where runs are kept"),
+    key("paths.packs", Kind::Path, None, "where installed knowledge packs lie; $XDG_DATA_HOME/kernelwright/packs when absent"),
     key("paths.prompts", Kind::Path, None, "templates that replace the built-in ones of the same name"),
     key("paths.cache", Kind::Path, None, "where workers are unpacked and scratch folders made"),
 ];

@@ -39,10 +39,14 @@ pub struct Settings {
     pub policy: Policy,
     /// Model answers in one step.
     pub inner_turns: u32,
+    /// Kernels of earlier runs that a run begins with, at most.
+    pub seeds: u32,
     /// How kernels are evaluated.
     pub evaluate: EvaluateSettings,
     /// Folders of knowledge packs beside the built-in ones.
     pub packs: Vec<PathBuf>,
+    /// Where installed knowledge packs lie.
+    pub pack_home: PathBuf,
     /// Where runs are kept.
     pub runs: PathBuf,
     /// Templates that replace the built-in ones.
@@ -113,11 +117,13 @@ impl Settings {
             stop,
             policy: Policy::Greedy { drafts: layers.small("search.drafts")?.unwrap_or_default() },
             inner_turns: layers.small("search.inner_turns")?.unwrap_or_default(),
+            seeds: if layers.flag("search.warm_start") { layers.small("search.seeds")?.unwrap_or_default() } else { 0 },
             evaluate,
             packs: match layers.get("knowledge.packs").map(|setting| &setting.value) {
                 Some(Value::Paths(paths)) => paths.clone(),
                 _ => vec![],
             },
+            pack_home: layers.get("paths.packs").and_then(path).unwrap_or_else(|| environment.data_folder().join("packs")),
             runs: layers.get("paths.runs").and_then(path).unwrap_or_default(),
             prompts: layers.get("paths.prompts").and_then(path),
             cache: layers.get("paths.cache").and_then(path).unwrap_or_else(kernelwright_harness::default_cache),

@@ -84,6 +84,7 @@ impl Settings {
         let mut flag = |name: &str, value: String| args.extend([format!("--{name}"), value]);
         flag("cache", self.cache.display().to_string());
         if server == "knowledge" {
+            flag("home", self.pack_home.display().to_string());
             self.packs.iter().for_each(|pack| flag("packs", pack.display().to_string()));
             return args;
         }

@@ -234,7 +234,7 @@ mod the_tool_servers {
 
     fn launches(text: &str) -> Vec<String> {
         let site = project(text);
-        let settings = site.resolve(&[], &[("paths.cache", "/cache")]).unwrap();
+        let settings = site.resolve(&[], &[("paths.cache", "/cache"), ("paths.packs", "/packs")]).unwrap();
         let show = |spec: kernelwright_engine::ServerSpec| {
             let Launch::Spawn { program, args, env } = spec.launch;
             format!("{}: {} {} {env:?} {:?}", spec.name, program.display(), args.join(" "), spec.idle_timeout)
@@ -248,7 +248,7 @@ mod the_tool_servers {
         insta::assert_snapshot!(launches("[evaluate]\npython = \"env/bin/python\"\nthreads = 2\n[knowledge]\npacks = [\"packs\"]").join("\n"), @r"
         evaluate: kernelwright serve evaluate --stdio --cache /cache --python project/env/bin/python --threads 2 --build-limit 5m --run-limit 2m --time-limit 2m [] 300s
         profile: kernelwright serve profile --stdio --cache /cache --python project/env/bin/python --threads 2 [] 300s
-        knowledge: kernelwright serve knowledge --stdio --cache /cache --packs project/packs [] 60s
+        knowledge: kernelwright serve knowledge --stdio --cache /cache --home /packs --packs project/packs [] 60s
         ");
     }
 
@@ -258,7 +258,7 @@ mod the_tool_servers {
         insta::assert_snapshot!(launches(text).join("\n"), @r#"
         evaluate: kernelwright serve evaluate --stdio --cache /cache --build-limit 5m --run-limit 2m --time-limit 2m [] 1200s
         profile: project/./ncu-server --gpu [("LEVEL", "2")] 300s
-        knowledge: kernelwright serve knowledge --stdio --cache /cache [] 60s
+        knowledge: kernelwright serve knowledge --stdio --cache /cache --home /packs [] 60s
         docs: docs-server  [] 300s
         "#);
     }

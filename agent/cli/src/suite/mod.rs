@@ -1,9 +1,8 @@
 //! Suites: many problems evaluated one after the other, with a log that says all there is to say about it.
 //!
-//! [`source`] finds the problems, [`identity`] makes candidates of the problems themselves, [`log`] is the only truth of what was done,
-//! [`run`] does what the log does not hold yet, and [`summary`] is a fold over it.
+//! [`source`] finds the problems, [`log`] is the only truth of what was done, [`run`] does what the log does not hold yet, and [`summary`]
+//! is a fold over it.
 
-pub mod identity;
 pub mod log;
 pub mod run;
 pub mod source;

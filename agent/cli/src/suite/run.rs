@@ -10,8 +10,8 @@ use kernelwright_evaluate::{EvaluateError, EvaluateRequest, Options};
 use kernelwright_protocol::{ContentHash, Target};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use super::Problem;
 use super::log::{Ending, Entry, Log, LogError, NoVerdict, Unjudged};
-use super::{Problem, identity};
 use crate::judge::{Judge, JudgeError};
 
 /// What is the same for every problem.
@@ -54,7 +54,7 @@ impl Plan {
     /// The task of a problem. An unreadable candidate counts as none.
     pub fn task(&self, problem: Problem) -> Task {
         let candidate = match &self.candidates {
-            None => Some(identity::candidate(&problem.source)),
+            None => Some(kernelwright_evaluate::identity(&problem.source)),
             Some(folder) => candidate_in(folder, &problem.name),
         };
         let options = format!("{:?}", self.options);

@@ -27,7 +27,7 @@ pub fn run(context: &Context, args: &Evaluate) -> Result<Exit, Failure> {
         options: Options {
             trials: evaluate.trials,
             baselines,
-            measure: !args.no_timing,
+            measure: !args.rules.no_timing,
             tf32: evaluate.tf32,
             pairs: evaluate.pairs,
             ..Options::default()

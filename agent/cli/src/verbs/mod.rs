@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use kernelwright_engine::Store;
 use tokio::runtime::Runtime;
 
-use crate::args::{Cli, ConfigVerb, KnowledgeVerb, RunsVerb, SuiteVerb, Verb};
+use crate::args::{Cli, ConfigVerb, RunsVerb, SuiteVerb, Verb};
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -56,7 +56,7 @@ pub fn run(cli: Cli, environment: &Environment, printer: Printer) -> Result<Exit
         Verb::Evaluate(args) => evaluate::run(&context, &args),
         Verb::Compile(args) => compile::run(&context, &args),
         Verb::Suite(args) => suite::run(&context, &args),
-        Verb::Knowledge(args) => knowledge::run(&context, args),
+        Verb::Knowledge(args) => knowledge::run(&context, &args),
         Verb::Serve(args) => serve::run(&context, &args),
         Verb::Doctor(args) => doctor::run(&context, &args),
         Verb::Config(args) => config::run(&context, &args),
@@ -80,9 +80,7 @@ impl Verb {
                 SuiteVerb::List { json, .. } => *json,
                 SuiteVerb::Show { .. } => false,
             },
-            Self::Knowledge(args) => match &args.verb {
-                KnowledgeVerb::Search { json, .. } => *json,
-            },
+            Self::Knowledge(args) => args.verb.wants_json(),
             Self::Doctor(args) => args.json,
             Self::Config(args) => match &args.verb {
                 ConfigVerb::Show { json } => *json,

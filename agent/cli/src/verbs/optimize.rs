@@ -19,6 +19,7 @@ pub fn run(context: &Context, args: &Optimize) -> Result<Exit, Failure> {
         stop_rules: settings.stop.clone(),
         policy: settings.policy.clone(),
         inner_turns: settings.inner_turns,
+        seeds: settings.seeds,
         baselines: settings.evaluate.baselines.clone(),
         evaluation: settings.evaluation_options(),
         runs_dir: settings.runs.clone(),

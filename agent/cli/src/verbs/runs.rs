@@ -49,6 +49,7 @@ fn show(context: &Context, run: Option<&str>, place: &RunPlace) -> Result<Exit, 
     if place.json {
         let mut value = brief(&run);
         value["nodes"] = run.graph.nodes().iter().map(|node| node_json(&run.graph, node)).collect();
+        value["seeds"] = graph_seeds(&run.graph);
         value["notes"] = run.graph.notes().iter().map(|note| note.text.clone()).collect();
         printer.json(&value)?;
         return Ok(Exit::Success);
@@ -63,7 +64,11 @@ fn show(context: &Context, run: Option<&str>, place: &RunPlace) -> Result<Exit, 
         printer.result(format!("best     {}", verdict(&best.evaluation)))?;
     }
     for node in graph.nodes() {
-        let parent = node.parent.map(|parent| format!(" from {parent}")).unwrap_or_default();
+        let parent = match (node.parent, graph.seed(node)) {
+            (Some(parent), _) => format!(" from {parent}"),
+            (None, Some(seed)) => format!(" of run {}", seed.run),
+            (None, None) => String::new(),
+        };
         let said = graph.verdict(&node.candidate).map_or_else(|| node.status.clone(), verdict);
         printer.result(format!("kernel {}{parent}: {said}", node.id))?;
         if !node.summary.is_empty() {
@@ -87,6 +92,11 @@ fn brief(run: &Run) -> Value {
         "speedup": graph.best().and_then(|best| best.evaluation.fitness()),
         "spend": graph.spend,
     })
+}
+
+/// With what the run began; null before it was looked for, and in runs from before there was a warm start.
+fn graph_seeds(graph: &Graph) -> Value {
+    graph.warm_start.as_ref().map_or(Value::Null, |warm| json!(warm.seeds))
 }
 
 fn node_json(graph: &Graph, node: &kernelwright_search::Node) -> Value {

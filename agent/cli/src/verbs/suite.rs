@@ -161,7 +161,7 @@ fn plan(context: &Context, args: &SuiteRun, settings: &Settings, suite: Suite) -
         options: Options {
             trials: evaluate.trials,
             baselines: BaselineChoice::of(&evaluate.baselines).unwrap_or(BaselineChoice::All),
-            measure: !args.no_timing,
+            measure: !args.rules.no_timing,
             tf32: evaluate.tf32,
             pairs: evaluate.pairs,
             ..Options::default()

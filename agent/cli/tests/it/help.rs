@@ -32,6 +32,13 @@ fn compile() {
 }
 
 #[test]
+fn knowledge() {
+    insta::assert_snapshot!(help(&["knowledge", "--help"]));
+    insta::assert_snapshot!(help(&["knowledge", "add", "--help"]));
+    insta::assert_snapshot!(help(&["knowledge", "search", "--help"]));
+}
+
+#[test]
 fn serve() {
     insta::assert_snapshot!(help(&["serve", "--help"]));
 }
@@ -43,5 +50,5 @@ fn every_verb_explains_itself_and_the_hidden_one_is_hidden() {
         assert!(top.contains(&format!("  {verb} ")), "{verb}");
         assert!(help(&[verb, "--help"]).contains("Usage:"), "{verb}");
     }
-    assert!(!top.contains("__sandbox"));
+    assert!(!top.contains("__sandbox") && !top.contains("__read-pdf"));
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod help;
+mod knowledge;
 mod mistakes;
 mod output;
 mod run_folders;

@@ -33,6 +33,7 @@ impl Bench {
             stop_rules: StopRules::default(),
             policy: Policy::Greedy { drafts: 1 },
             inner_turns: 8,
+            seeds: 0,
             baselines: vec![BaselineKind::Eager],
             evaluation: serde_json::Map::new(),
             runs_dir: folder.path().join("runs"),
@@ -53,6 +54,15 @@ impl Bench {
             HowOften::Always => "always".to_owned(),
         };
         self.request.setup.servers = vec![server(self.folder.path(), &[kind, tool, &marker])];
+        self
+    }
+
+    /// Lets it keep lessons, in this file.
+    pub fn with_lessons(mut self, file: &Path) -> Self {
+        for server in &mut self.request.setup.servers {
+            let Launch::Spawn { env, .. } = &mut server.launch;
+            env.push(("LESSONS".into(), file.to_string_lossy().into_owned()));
+        }
         self
     }
 

@@ -5,5 +5,6 @@
 mod bench;
 mod conversation;
 mod faults;
+mod learning;
 mod resume;
 mod run;

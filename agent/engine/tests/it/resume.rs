@@ -9,7 +9,7 @@ use crate::bench::{Bench, Watcher, attempt, essence, finish};
 use crate::run::two_steps;
 
 /// A copy of a run as a kill right after some event leaves it: only what was written by then.
-fn cut(run: &Path, to: &Path, events: usize, torn: &str) -> PathBuf {
+pub fn cut(run: &Path, to: &Path, events: usize, torn: &str) -> PathBuf {
     let copy = to.join(format!("{}-{events}", run.file_name().unwrap().to_string_lossy()));
     for folder in ["", "candidates", "requests", "logs"] {
         std::fs::create_dir_all(copy.join(folder)).unwrap();

@@ -3,13 +3,17 @@
 //! It is a real process that speaks MCP over its standard input and output, and it misbehaves on demand:
 //! `scripted_tool_server CALLS [die|hang|garble TOOL MARKER|always]`. Every call's tool and candidate are appended to the file CALLS, so that
 //! a test can count them. A fault with a MARKER file happens once: the file remembers it over a restart.
+//!
+//! With the variable LESSONS it also keeps lessons, as lines of the file it names. A problem with `# strict` takes no kernel that does not say
+//! `# strict` too.
 
 use std::io::Write as _;
 use std::path::Path;
 
 use kernelwright_protocol::{
-    Baseline, BaselineKind, BaselineReport, ContentHash, Correct, EntryKind, Evaluation, Fault, KernelTime, Mismatch, Nanoseconds,
-    NotMeasured, Passage, Passages, Profile, Sandbox, Target, TargetDescription, TargetFact, Timing, Trials, Verdict,
+    Baseline, BaselineKind, BaselineReport, ContentHash, Correct, Effect, EntryKind, Evaluation, Fault, FoundLesson, KernelTime, Lessons,
+    Mismatch, Nanoseconds, NewLesson, NotMeasured, Passage, Passages, Profile, RatedLessons, RecordedLesson, Sandbox, Target,
+    TargetDescription, TargetFact, Timing, Trials, Verdict,
 };
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -47,13 +51,20 @@ impl ServerHandler for Scripted {
         let text = json!({"type": "string"});
         let on_problem = json!({"problem": text, "problem_file": text, "target": text});
         let on_candidate = json!({"problem": text, "problem_file": text, "candidate": text, "candidate_file": text, "target": text});
-        Ok(ListToolsResult::with_all_items(vec![
+        let object = json!({"type": "object"});
+        let mut tools = vec![
             tool("evaluate_kernel", "Check and time a candidate.", on_candidate.clone(), json!(["target"])),
             tool("measure_baseline", "Time the problem.", on_problem.clone(), json!(["target"])),
             tool("describe_target", "Describe a target.", json!({"target": text}), json!(["target"])),
             tool("profile_kernel", "Say where the time goes.", on_candidate, json!(["target"])),
             tool("search_knowledge", "Find passages.", json!({"query": text}), json!(["query"])),
-        ]))
+        ];
+        if std::env::var_os("LESSONS").is_some() {
+            tools.push(tool("record_lesson", "Keep a lesson.", json!({"change": text, "verdict": object}), json!(["change"])));
+            tools.push(tool("find_lessons", "Find lessons.", json!({"subject": object}), json!(["subject"])));
+            tools.push(tool("rate_lessons", "Rate lessons.", json!({"lessons": object}), json!(["lessons"])));
+        }
+        Ok(ListToolsResult::with_all_items(tools))
     }
 
     async fn call_tool(&self, call: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
@@ -153,8 +164,36 @@ fn result(tool: &str, arguments: &Map<String, Value>, problem: &str, candidate: 
             };
             structured(&Passages { passages: vec![passage] })
         }
+        "record_lesson" => structured(&record_lesson(arguments)),
+        "find_lessons" => structured(&Lessons { lessons: lessons().iter().map(|line| found(line)).collect() }),
+        "rate_lessons" => structured(&RatedLessons { known: 1 }),
         other => CallToolResult::error(vec![ContentBlock::text(format!("error: no tool {other}"))]),
     }
+}
+
+/// The lines of the file of lessons.
+fn lessons() -> Vec<String> {
+    let path = std::env::var("LESSONS").expect("tools for lessons are listed only with a file");
+    std::fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+/// As the real server: what is told twice is kept once.
+fn record_lesson(arguments: &Map<String, Value>) -> RecordedLesson {
+    let new: NewLesson = serde_json::from_value(Value::Object(arguments.clone())).expect("the engine sends what the protocol says");
+    let lesson = format!("learnt/{}", new.verdict.candidate);
+    let line = format!("{lesson} {}", new.change);
+    let mut known = lessons();
+    if !known.contains(&line) {
+        known.push(line);
+        std::fs::write(std::env::var("LESSONS").unwrap_or_default(), known.join("\n") + "\n").expect("the file of lessons can be written");
+    }
+    RecordedLesson { lesson, effect: Effect::Faster, measurements: 1 }
+}
+
+fn found(line: &str) -> FoundLesson {
+    let (lesson, text) = line.split_once(' ').unwrap_or((line, ""));
+    let (lesson, text, why) = (lesson.to_owned(), text.to_owned(), "the same operators".to_owned());
+    FoundLesson { lesson, effect: Effect::Faster, likeness: 0.9, why, shown: 3, helped: 1, text }
 }
 
 fn structured(value: &impl Serialize) -> CallToolResult {
@@ -167,7 +206,8 @@ fn evaluation(problem: &str, candidate: &str) -> Evaluation {
         Verdict::Correct(Box::new(Correct { trials: trials(), error_over_tolerance: 0.25, timing, not_measured, sets: vec![] }))
     };
     let speedup = candidate.lines().find_map(|line| line.strip_prefix("# speedup: ")).and_then(|number| number.trim().parse::<f64>().ok());
-    let verdict = if let Some(speedup) = speedup {
+    let fits = !problem.contains("# strict") || candidate.contains("# strict");
+    let verdict = if let Some(speedup) = speedup.filter(|_| fits) {
         correct(Some(timing(speedup)), None)
     } else if candidate.contains("# untimed") {
         correct(None, Some(NotMeasured { reason: "correctness only".into() }))

@@ -1,0 +1,68 @@
+//! Finding passages and reading entries.
+
+use kernelwright_knowledge::Query;
+
+use super::{known, library};
+use crate::args::Search;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::printer::Tone;
+use crate::settings::Settings;
+use crate::verbs::Context;
+
+pub fn search(context: &Context, settings: &Settings, args: &Search) -> Result<Exit, Failure> {
+    let printer = context.printer;
+    let query = Query {
+        text: args.query.join(" "),
+        vendor: args.vendor.clone(),
+        arch: args.arch.clone(),
+        language: args.language.clone(),
+        kind: args.kind,
+        bottleneck: args.bottleneck,
+        phase: args.phase,
+        pack: args.pack.clone(),
+        limit: args.limit,
+        ..Query::default()
+    };
+    let library = library(settings);
+    known(&library, args.pack.as_deref())?;
+    let found = library.search(&query)?;
+    if args.json {
+        printer.json(&found)?;
+        return Ok(Exit::Success);
+    }
+    if found.passages.is_empty() {
+        printer.say("nothing found");
+    }
+    for (index, passage) in found.passages.iter().enumerate() {
+        if index > 0 {
+            printer.result("")?;
+        }
+        let place = format!("{} ({}, {}:{})", passage.heading, passage.kind.as_str(), passage.entry, passage.start_line);
+        printer.result(printer.on_stdout(Tone::Strong, &place))?;
+        printer.result(passage.text.trim_end())?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The whole text, however many pages it has.
+pub fn read(context: &Context, settings: &Settings, id: &str, as_json: bool) -> Result<Exit, Failure> {
+    let library = library(settings);
+    let mut entry = library.read(id, 0)?;
+    while let Some(offset) = entry.next_offset {
+        let page = library.read(id, offset as usize)?;
+        entry.text.push_str(&page.text);
+        entry.next_offset = page.next_offset;
+    }
+    let printer = context.printer;
+    if as_json {
+        printer.json(&entry)?;
+        return Ok(Exit::Success);
+    }
+    printer.result(printer.on_stdout(Tone::Strong, &format!("{} ({}, {})", entry.title, entry.kind.as_str(), entry.id)))?;
+    printer.result(entry.text.trim_end())?;
+    for source in &entry.sources {
+        printer.result(printer.on_stdout(Tone::Faint, &format!("source: {source}")))?;
+    }
+    Ok(Exit::Success)
+}
