@@ -16,17 +16,24 @@ ENV_READY := $(VENV)/.ready
 endif
 export KERNELWRIGHT_PYTHON := $(PYTHON)
 
-RELEASE := target/release/kernelwright
+QUICK := target/debug/kernelwright
 TARGET ?= cpu
+COUNT ?= 500
 
-.PHONY: help demo test adversarial bench bench-evaluator lint deny env build clean
+.PHONY: help demo test test-gpu adversarial soak bench bench-evaluator lint deny env build clean
 
 help: ## Show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 demo: ## Optimize two problems on this machine's CPU: no GPU and no API key needed
-	@$(MAKE) --no-print-directory --jobs=2 $(ENV_READY) build
-	@examples/demo.sh $(RELEASE)
+	@$(MAKE) --no-print-directory --jobs=2 $(ENV_READY) $(QUICK)
+	@examples/demo.sh $(QUICK)
+
+# Not optimized, which takes half the time: what the demo waits for is Python and compilers, not our own code. `make test` builds on it.
+# Without make's own job server, which would leave cargo one of the two jobs.
+.PHONY: $(QUICK)
+$(QUICK):
+	env --unset=MAKEFLAGS cargo build --locked -p kernelwright
 
 build: ## Build the executable (target/release/kernelwright)
 	cargo build --release --locked -p kernelwright
@@ -49,6 +56,16 @@ test: $(ENV_READY) ## Run every test that needs no GPU
 adversarial: $(ENV_READY) ## Run the cheats, faults and honest kernels (TARGET=cpu, or TARGET=cuda on a machine that has one)
 	cargo build --locked --quiet -p kernelwright -p kernelwright-tests --bins
 	target/debug/adversarial --target $(TARGET) --verbose
+
+test-gpu: GPU := $(if $(filter cpu,$(TARGET)),cuda,$(TARGET))
+test-gpu: $(ENV_READY) ## Judge the adversarial suite and the packs' example kernels on this machine's GPU (TARGET=cuda:N names another one)
+	cargo build --locked --quiet -p kernelwright -p kernelwright-tests --bins
+	target/debug/adversarial --target $(GPU)
+	target/debug/pack_examples --target $(GPU)
+
+soak: $(ENV_READY) ## Run COUNT evaluations by one server, a tenth of them meant to harm it, and look for what is left (TARGET=cpu or cuda)
+	cargo build --locked --quiet -p kernelwright -p kernelwright-tests --bins
+	target/debug/soak --target $(TARGET) --count $(COUNT)
 
 bench: $(ENV_READY) build ## Measure what the product itself costs: start, memory, time per step
 	cargo bench --locked --quiet -p kernelwright-tests --bench agent

@@ -50,7 +50,7 @@ impl Bench {
     pub async fn judge(&self, case: Case) -> Outcome {
         let started = Instant::now();
         let (reading, wrong) = match self.evaluate(&case).await {
-            Ok(evaluation) => (read(&evaluation), case.objection(&evaluation)),
+            Ok(evaluation) => (reading(&evaluation), case.objection(&evaluation)),
             Err(error) => (format!("no verdict: {error}"), Some("no verdict".to_owned())),
         };
         Outcome { case, reading, wrong, wall: started.elapsed() }
@@ -79,13 +79,14 @@ impl Bench {
 }
 
 /// One draw of every kind.
-const TRIALS: u32 = 6;
+pub const TRIALS: u32 = 6;
 
 /// Enough pairs for a median, and short.
-const PAIRS: u32 = 5;
+pub const PAIRS: u32 = 5;
 
 /// A verdict as a line: its status with what decided it, and the findings' rules.
-fn read(evaluation: &Evaluation) -> String {
+#[must_use]
+pub fn reading(evaluation: &Evaluation) -> String {
     let status = evaluation.verdict.status();
     let detail = match &evaluation.verdict {
         Verdict::BuildFailed(fault) | Verdict::Faulted(fault) => format!("in {}: {}", fault.phase, fault.summary),

@@ -289,12 +289,18 @@ async fn evaluations_go_on_when_nurseries_are_killed() {
     let desk = Desk::new();
     let candidate = module("import time\ntime.sleep(1)", RIGHT);
     for _ in 0..2 {
+        // A worker may be there that was made ready before its nursery was killed, and the next nursery not yet.
         let kill = async {
-            while !desk.started().iter().any(|(_, name)| name == "kw-untrusted") {
+            loop {
+                let started = desk.started();
+                let nurseries = started.iter().filter(|(_, name)| name == "kw-nursery").map(|(pid, _)| pid);
+                // One that stands between a nursery and its worker has the same name, and may be gone by now.
+                let killed = nurseries.filter(|pid| std::process::Command::new("kill").arg("-9").arg(pid).status().unwrap().success());
+                if started.iter().any(|(_, name)| name == "kw-untrusted") && killed.count() > 0 {
+                    break;
+                }
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
-            let nurseries = desk.started().into_iter().filter(|(_, name)| name == "kw-nursery").map(|(pid, _)| pid);
-            assert!(std::process::Command::new("kill").arg("-9").args(nurseries).status().unwrap().success());
         };
         let (evaluation, ()) = tokio::join!(desk.evaluate(PROBLEM, &candidate, checked()), kill);
         let evaluation = evaluation.unwrap();

@@ -4,8 +4,14 @@
 mod adversarial;
 mod agent;
 mod bad_input;
+mod builds;
 mod compile;
 mod evaluate;
+mod examples;
+mod jobs;
+mod learning;
 mod nursery;
 mod profile;
+mod soak;
+mod suite;
 mod support;

@@ -1,6 +1,7 @@
 //! How long a verdict takes, how many fit into a minute, and how well they repeat: tables of figures, goals beside them.
 //!
-//! `bench_evaluator [--target cpu|cuda|cuda:N] [--binary PATH] [--kernelbench FOLDER] [--times N] [latency|throughput|repeat ...]`.
+//! `bench_evaluator [--target cpu|cuda|cuda:N] [--binary PATH] [--kernelbench FOLDER] [--times N] [--threads N]
+//! [latency|throughput|repeat ...]`.
 //! `make bench-evaluator` builds it and runs it on this machine; on a machine without a toolchain it runs as it was built elsewhere.
 //!
 //! - latency: wall time of one verdict, request to answer, in one evaluator that has seen the problem before (baselines known, float64
@@ -8,7 +9,8 @@
 //!   `--kernelbench` (a checkout of ScalingIntelligence/KernelBench) its own evaluator judges the same candidates in the same run, in a
 //!   process each as its scripts do, with 5 correctness and 100 timing trials.
 //! - throughput: verdicts a minute over many different candidates, given all at once.
-//! - repeat: the same kernel in ten evaluations: the largest speedup over the smallest, and what each made of equal kernels.
+//! - repeat: the same kernel in ten evaluations: the largest speedup over the smallest, and what each made of equal kernels. Where other
+//!   work keeps some processors busy, `--threads` has to leave them out: whoever waits for a thread that does not run measures that.
 //!
 //! Nothing here fails for being slow: what it says when it is run alone is what counts.
 
@@ -36,12 +38,13 @@ struct Arguments {
     binary: Option<PathBuf>,
     kernelbench: Option<PathBuf>,
     times: usize,
+    threads: Option<usize>,
     parts: Vec<String>,
 }
 
 impl Arguments {
     fn read() -> Result<Self, Failure> {
-        let mut read = Self { target: Target::CPU, binary: None, kernelbench: None, times: 20, parts: vec![] };
+        let mut read = Self { target: Target::CPU, binary: None, kernelbench: None, times: 20, threads: None, parts: vec![] };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
@@ -49,6 +52,7 @@ impl Arguments {
                 "--target" => read.target = value()?.parse()?,
                 "--binary" => read.binary = Some(value()?.into()),
                 "--kernelbench" => read.kernelbench = Some(value()?.into()),
+                "--threads" => read.threads = Some(value()?.parse()?),
                 "--times" => read.times = value()?.parse()?,
                 "latency" | "throughput" | "repeat" => read.parts.push(word),
                 other => return Err(format!("{other} is none of latency, throughput, repeat or an option").into()),
@@ -70,7 +74,12 @@ struct Bench {
 impl Bench {
     fn new(arguments: &Arguments, cache: &std::path::Path) -> Self {
         let binary = arguments.binary.clone().unwrap_or_else(kernelwright_tests::sibling);
-        let settings = Settings { python: Some(kernelwright_tests::python()), cache_dir: cache.to_path_buf(), ..Settings::new(binary) };
+        let settings = Settings {
+            python: Some(kernelwright_tests::python()),
+            cache_dir: cache.to_path_buf(),
+            threads: arguments.threads,
+            ..Settings::new(binary)
+        };
         Self { evaluator: Evaluator::new(settings), target: arguments.target }
     }
 

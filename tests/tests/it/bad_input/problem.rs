@@ -94,7 +94,7 @@ fn a_run_on_a_file_that_is_no_problem_asks_the_model_nothing() {
     let said = desk.said(&mut desk.optimize(&desk.one_kernel()));
     insta::assert_snapshot!(error(&said, 20), @r"
     error: the problem problem.py cannot be used: the problem is invalid (problem_shape): the problem file defines no `Model`
-      hint: a problem file defines a class `Model`, `get_inputs()` and, if `Model` takes arguments, `get_init_inputs()`
+      hint: a problem file defines a class `Model` or a function `reference`, `get_inputs()` and, if `Model` takes arguments, `get_init_inputs()`
     ");
     assert!(!desk.events().contains(&"model_asked".to_owned()));
     let listed = desk.said(&mut desk.command(&["runs", "show"]));
