@@ -148,8 +148,8 @@ pub struct FloorView {
 /// Where the time of one call goes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProfileView {
-    /// Wall time of one call.
-    pub wall: String,
+    /// Wall time of one call, where calls were timed.
+    pub wall: Option<String>,
     /// The most expensive first.
     pub kernels: Vec<KernelTimeView>,
     /// What the profiler could not know.

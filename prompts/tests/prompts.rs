@@ -46,7 +46,7 @@ fn fresh() -> OperatorContext {
         ],
         floor: Some(FloorView { bytes: "192 MiB".into(), bandwidth: "18.1 GB/s".into(), time: "11.1 ms".into(), ratio: Some("61".into()) }),
         problem_profile: Some(ProfileView {
-            wall: "680 ms".into(),
+            wall: Some("680 ms".into()),
             kernels: vec![KernelTimeView { name: "aten::mm".into(), launches: "1".into(), time: "650 ms".into(), share: "96 %".into() }],
             limits: vec![],
         }),
@@ -97,7 +97,7 @@ fn after_failure() -> OperatorContext {
 
 /// A later step: a lineage, a profile of the parent, other branches.
 fn expanding() -> OperatorContext {
-    let profile = ProfileView { wall: "21.7 ms".into(), kernels: vec![], limits: vec!["time inside ctypes calls".into()] };
+    let profile = ProfileView { wall: Some("21.7 ms".into()), kernels: vec![], limits: vec!["time inside ctypes calls".into()] };
     let line = |node: u32, result: &str, summary: &str| LineageView { node, result: result.into(), summary: summary.into() };
     OperatorContext {
         parent: Some(KernelView { node: 3, profile: Some(profile), findings: vec!["first call took 0.2 s".into()], ..kernel() }),

@@ -6,7 +6,7 @@ use kernelwright_prompts::{
     OperatorContext, PassageView, ProblemView, ProfileView, SeedView, SystemContext, TargetView,
 };
 use kernelwright_protocol::{
-    Backend, BaselineReport, EntryKind, Evaluation, Nanoseconds, Profile, Severity, Target, TargetDescription, Verdict,
+    Backend, BaselineReport, EntryKind, Evaluation, KernelProfile, Nanoseconds, Profile, Severity, Target, TargetDescription, Verdict,
 };
 use kernelwright_search::{Context, ContextLimits, Graph, Node, Profiled, Seed, Standing, operators};
 use serde_json::{Map, Value, json};
@@ -196,7 +196,8 @@ impl Session<'_> {
         let mut words = operators(&self.problem.source);
         if let Some(Profiled::Taken(profile)) = self.graph.profile(None) {
             // Names in brackets are the profiler's own remainders.
-            let names = profile.kernels.iter().map(|kernel| kernel.name.trim_start_matches("aten::")).filter(|name| !name.starts_with('('));
+            let names =
+                profile.kernels.iter().map(|kernel| kernel.time.name.trim_start_matches("aten::")).filter(|name| !name.starts_with('('));
             words.extend(names.take(3).map(str::to_owned));
         }
         words.push(match head.target.backend {
@@ -261,14 +262,14 @@ fn taken(profile: Option<&Profiled>) -> Option<ProfileView> {
 }
 
 fn profile_view(profile: &Profile) -> ProfileView {
-    let kernel = |kernel: &kernelwright_protocol::KernelTime| KernelTimeView {
-        name: render::shorten(&kernel.name, 120),
-        launches: render::plain(kernel.launches_per_call),
-        time: kernel.time_per_call_ns.to_string(),
-        share: format!("{:.1} %", kernel.share * 100.0),
+    let kernel = |kernel: &KernelProfile| KernelTimeView {
+        name: render::shorten(&kernel.time.name, 120),
+        launches: render::plain(kernel.time.launches_per_call),
+        time: kernel.time.time_per_call_ns.to_string(),
+        share: format!("{:.1} %", kernel.time.share * 100.0),
     };
     ProfileView {
-        wall: profile.wall_per_call_ns.to_string(),
+        wall: profile.wall_per_call_ns.map(|wall| wall.to_string()),
         kernels: profile.kernels.iter().take(PROFILED_KERNELS).map(kernel).collect(),
         limits: profile.limits.clone(),
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kernelwright_protocol::{Baseline, Evaluation, Fault, Passage, Profile, Severity, Timing, Verdict};
+use kernelwright_protocol::{Baseline, Evaluation, Fault, KernelProfile, Passage, Profile, Severity, Timing, Verdict};
 
 /// A verdict for the model: the status, and then what helps with the next kernel.
 pub(crate) fn evaluation(evaluation: &Evaluation) -> String {
@@ -93,10 +93,11 @@ pub(crate) fn baseline(baseline: &Baseline) -> String {
 
 /// Where the time goes: the ten most expensive kernels.
 pub(crate) fn profile(profile: &Profile) -> String {
-    let mut text = format!("{} per call, by the {} profiler over {} calls\n", profile.wall_per_call_ns, profile.profiler, profile.calls);
-    for kernel in profile.kernels.iter().take(10) {
-        let share = kernel.share * 100.0;
-        let _ = writeln!(text, "- {share:.1} % {} {} ({} per call)", kernel.time_per_call_ns, kernel.name, plain(kernel.launches_per_call));
+    let wall = profile.wall_per_call_ns.map(|wall| format!("{wall} per call, ")).unwrap_or_default();
+    let mut text = format!("{wall}by the {} profiler over {} calls\n", profile.profiler, profile.calls);
+    for KernelProfile { time, .. } in profile.kernels.iter().take(10) {
+        let share = time.share * 100.0;
+        let _ = writeln!(text, "- {share:.1} % {} {} ({} per call)", time.time_per_call_ns, time.name, plain(time.launches_per_call));
     }
     for limit in &profile.limits {
         let _ = writeln!(text, "not known: {limit}");

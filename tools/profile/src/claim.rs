@@ -1,6 +1,8 @@
 //! What a profile worker says, made safe to pass on: a candidate in the same process may have written all of it.
 
-use kernelwright_protocol::{CandidateId, KernelTime, Nanoseconds, Profile, Target, TargetDescription, TargetFact};
+use kernelwright_protocol::{
+    CandidateId, KernelProfile, KernelTime, Nanoseconds, Profile, ProfilerKind, Target, TargetDescription, TargetFact,
+};
 use serde::Deserialize;
 
 /// Names of C++ template instances reach thousands of characters; what tells them apart stands in front.
@@ -13,7 +15,6 @@ const SENTENCE_LIMIT: usize = 8;
 /// The reply to `profile`.
 #[derive(Deserialize)]
 pub(crate) struct ProfileClaim {
-    profiler: String,
     calls: u32,
     wall_per_call_ns: Nanoseconds,
     kernels: Vec<KernelTime>,
@@ -31,20 +32,21 @@ impl ProfileClaim {
             );
         }
         limits.extend(self.limits.into_iter().take(SENTENCE_LIMIT).map(|sentence| cut(sentence, 2 * NAME_LIMIT)));
-        let bounded = |kernel: KernelTime| KernelTime {
-            name: cut(kernel.name, NAME_LIMIT),
-            share: kernel.share.clamp(0.0, 1.0),
-            launches_per_call: kernel.launches_per_call.max(0.0),
-            ..kernel
+        let bounded = |kernel: KernelTime| {
+            KernelProfile::from(KernelTime {
+                name: cut(kernel.name, NAME_LIMIT),
+                share: kernel.share.clamp(0.0, 1.0),
+                launches_per_call: kernel.launches_per_call.max(0.0),
+                ..kernel
+            })
         };
         Profile {
             candidate,
-            target,
-            profiler: cut(self.profiler, NAME_LIMIT),
-            calls: self.calls,
-            wall_per_call_ns: self.wall_per_call_ns,
+            target: Some(target),
+            wall_per_call_ns: Some(self.wall_per_call_ns),
             kernels: self.kernels.into_iter().take(KERNEL_LIMIT).map(bounded).collect(),
             limits,
+            ..Profile::new(ProfilerKind::Torch, self.calls)
         }
     }
 }
@@ -104,7 +106,7 @@ mod tests {
     fn what_a_candidate_may_have_written_is_bounded() {
         let profile = claim(5000, &"ä".repeat(5000)).into_profile(None, Target::CPU);
         assert_eq!(profile.kernels.len(), KERNEL_LIMIT);
-        assert_eq!(profile.kernels[0].name.chars().count(), NAME_LIMIT + 1);
-        assert!((profile.kernels[0].share - 1.0).abs() < f64::EPSILON);
+        assert_eq!(profile.kernels[0].time.name.chars().count(), NAME_LIMIT + 1);
+        assert!((profile.kernels[0].time.share - 1.0).abs() < f64::EPSILON);
     }
 }

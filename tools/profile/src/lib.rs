@@ -6,11 +6,13 @@
 //! Limits: the Torch profiler only, so nothing is known of what holds a kernel back; the figures of one server do not disturb each other, but
 //! it knows nothing of other servers that measure on the same device.
 
+mod capture;
 mod claim;
 mod error;
 mod profiler;
 mod surface;
 
+pub use capture::{Capture, RawFigure};
 pub use error::ProfileError;
 pub use profiler::{ProfileRequest, Profiler, Settings};
 pub use surface::serve;

@@ -52,7 +52,7 @@ pub fn of_event(event: &Event, graph: &Graph, improved: bool) -> Option<Line> {
             plain(lines.join("\n"))
         }
         Event::ProfileTaken { node, profile } => {
-            let top = profile.kernels.iter().take(3).map(|kernel| format!("{} {:.0} %", kernel.name, kernel.share * 100.0));
+            let top = profile.kernels.iter().take(3).map(|kernel| format!("{} {:.0} %", kernel.time.name, kernel.time.share * 100.0));
             detail(format!("profile of {}: {}", subject(*node), top.collect::<Vec<_>>().join(", ")))
         }
         Event::ProfileFailed { node, reason } => detail(format!("no profile of {}: {}", subject(*node), first_line(reason))),

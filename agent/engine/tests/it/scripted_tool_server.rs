@@ -11,9 +11,9 @@ use std::io::Write as _;
 use std::path::Path;
 
 use kernelwright_protocol::{
-    Baseline, BaselineKind, BaselineReport, ContentHash, Correct, Effect, EntryKind, Evaluation, Fault, FoundLesson, KernelTime, Lessons,
-    Mismatch, Nanoseconds, NewLesson, NotMeasured, Passage, Passages, Profile, RatedLessons, RecordedLesson, Sandbox, Target,
-    TargetDescription, TargetFact, Timing, Trials, Verdict,
+    Baseline, BaselineKind, BaselineReport, ContentHash, Correct, Effect, EntryKind, Evaluation, Fault, FoundLesson, KernelProfile,
+    KernelTime, Lessons, Mismatch, Nanoseconds, NewLesson, NotMeasured, Passage, Passages, Profile, ProfilerKind, RatedLessons,
+    RecordedLesson, Sandbox, Target, TargetDescription, TargetFact, Timing, Trials, Verdict,
 };
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -138,17 +138,15 @@ fn result(tool: &str, arguments: &Map<String, Value>, problem: &str, candidate: 
         }
         "profile_kernel" => structured(&Profile {
             candidate: candidate.map(ContentHash::of),
-            target: Target::CPU,
-            profiler: "test".into(),
-            calls: 3,
-            wall_per_call_ns: Nanoseconds(1_000_000),
-            kernels: vec![KernelTime {
+            target: Some(Target::CPU),
+            wall_per_call_ns: Some(Nanoseconds(1_000_000)),
+            kernels: vec![KernelProfile::from(KernelTime {
                 name: "aten::mm".into(),
                 launches_per_call: 1.0,
                 time_per_call_ns: Nanoseconds(900_000),
                 share: 0.9,
-            }],
-            limits: vec![],
+            })],
+            ..Profile::new(ProfilerKind::Torch, 3)
         }),
         "search_knowledge" => {
             let query = arguments.get("query").and_then(Value::as_str).unwrap_or_default();
