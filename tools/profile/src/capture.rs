@@ -1,7 +1,55 @@
 //! Everything one profiler said of one module, in one form, before anything is concluded or left out.
 
-use kernelwright_protocol::{Figures, KernelProfile, Nanoseconds, ProfilerKind};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use kernelwright_protocol::{Bytes, Figures, KernelProfile, KernelTime, Nanoseconds, ProfilerKind};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// What one question for a profile brought.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Taken {
+    /// What the profiler said of the candidate, or of the problem where none was asked about.
+    pub capture: Capture,
+    /// The problem's own kernels, where a candidate was asked about.
+    pub before: Vec<KernelTime>,
+    /// What a call has to move and compute at least.
+    pub work: Option<Work>,
+    /// Files of the profiler that were kept.
+    pub files: Vec<PathBuf>,
+    /// Which better profilers were passed over, and why, in sentences.
+    pub passed_over: Vec<String>,
+}
+
+/// What a call has to move and compute, whatever kernels it uses.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Work {
+    /// Inputs, parameters and outputs, each once.
+    pub bytes: Bytes,
+    /// Arithmetic of the matrix products and convolutions, multiply-adds counted twice, by dtype, e.g. `float16`.
+    #[serde(default)]
+    pub operations: BTreeMap<String, f64>,
+}
+
+/// One profiler, and whether it works on a target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rung {
+    /// Which.
+    pub profiler: ProfilerKind,
+    /// Whether it can be used here and now.
+    pub works: bool,
+    /// What it tells, in a sentence.
+    pub tells: String,
+    /// What it cannot know, in a sentence.
+    pub cannot: String,
+    /// Why it does not work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The exact step that makes it work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+}
 
 /// What a profiler said.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

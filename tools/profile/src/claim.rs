@@ -1,9 +1,9 @@
 //! What a profile worker says, made safe to pass on: a candidate in the same process may have written all of it.
 
-use kernelwright_protocol::{
-    CandidateId, KernelProfile, KernelTime, Nanoseconds, Profile, ProfilerKind, Target, TargetDescription, TargetFact,
-};
+use kernelwright_protocol::{Figures, KernelProfile, KernelTime, Nanoseconds, ProfilerKind, Target, TargetDescription, TargetFact};
 use serde::Deserialize;
+
+use crate::capture::Capture;
 
 /// Names of C++ template instances reach thousands of characters; what tells them apart stands in front.
 const NAME_LIMIT: usize = 200;
@@ -22,10 +22,10 @@ pub(crate) struct ProfileClaim {
 }
 
 impl ProfileClaim {
-    /// The profile, bounded in size, with what has to be known about where it was taken.
-    pub(crate) fn into_profile(self, candidate: Option<CandidateId>, target: Target) -> Profile {
+    /// The capture, bounded in size, with what has to be known about where it was taken.
+    pub(crate) fn into_capture(self, of_candidate: bool) -> Capture {
         let mut limits = Vec::new();
-        if candidate.is_some() {
+        if of_candidate {
             limits.push(
                 "Taken inside the candidate's own process: advice, which a candidate could falsify; the verdict comes from evaluation."
                     .to_owned(),
@@ -40,13 +40,15 @@ impl ProfileClaim {
                 ..kernel
             })
         };
-        Profile {
-            candidate,
-            target: Some(target),
+        Capture {
+            profiler: ProfilerKind::Torch,
+            device: None,
+            calls: self.calls,
             wall_per_call_ns: Some(self.wall_per_call_ns),
             kernels: self.kernels.into_iter().take(KERNEL_LIMIT).map(bounded).collect(),
+            call: Figures::default(),
             limits,
-            ..Profile::new(ProfilerKind::Torch, self.calls)
+            raw: Vec::new(),
         }
     }
 }
@@ -80,8 +82,6 @@ fn cut(text: String, limit: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kernelwright_protocol::ContentHash;
-
     use super::*;
 
     fn claim(kernels: usize, name: &str) -> ProfileClaim {
@@ -93,18 +93,18 @@ mod tests {
 
     #[test]
     fn a_candidates_profile_says_where_it_was_taken() {
-        let profile = claim(1, "kernel").into_profile(Some(ContentHash::of("x")), Target::CPU);
+        let profile = claim(1, "kernel").into_capture(true);
         insta::assert_snapshot!(profile.limits.join("\n"), @"
         Taken inside the candidate's own process: advice, which a candidate could falsify; the verdict comes from evaluation.
         one sentence.
         ");
-        let own = claim(1, "kernel").into_profile(None, Target::CPU);
+        let own = claim(1, "kernel").into_capture(false);
         assert_eq!(own.limits, ["one sentence."]);
     }
 
     #[test]
     fn what_a_candidate_may_have_written_is_bounded() {
-        let profile = claim(5000, &"ä".repeat(5000)).into_profile(None, Target::CPU);
+        let profile = claim(5000, &"ä".repeat(5000)).into_capture(false);
         assert_eq!(profile.kernels.len(), KERNEL_LIMIT);
         assert_eq!(profile.kernels[0].time.name.chars().count(), NAME_LIMIT + 1);
         assert!((profile.kernels[0].time.share - 1.0).abs() < f64::EPSILON);

@@ -12,7 +12,7 @@ mod error;
 mod profiler;
 mod surface;
 
-pub use capture::{Capture, RawFigure};
+pub use capture::{Capture, RawFigure, Rung, Taken, Work};
 pub use error::ProfileError;
 pub use profiler::{ProfileRequest, Profiler, Settings};
 pub use surface::serve;

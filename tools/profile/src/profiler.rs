@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use kernelwright_harness::sandbox::Limits;
 use kernelwright_harness::{HarnessError, Interpreter, Launch, Package, Role, Scratch, Worker, WorkerLog};
-use kernelwright_protocol::{ContentHash, Profile, Target, TargetDescription};
+use kernelwright_protocol::{Target, TargetDescription};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::ProfileError;
+use crate::capture::Taken;
 use crate::claim::{DescriptionClaim, ProfileClaim};
 
 /// Importing torch from a cold disk takes tens of seconds.
@@ -110,16 +111,15 @@ impl Profiler {
     /// Profiles the problem's module, or a candidate on the problem's inputs. `say` is told what is being done.
     ///
     /// A candidate runs in a confined process together with the problem; its figures are its own claims.
-    pub async fn profile(&self, request: ProfileRequest, say: &(dyn Fn(&str) + Sync)) -> Result<Profile, ProfileError> {
+    pub async fn capture(&self, request: &ProfileRequest, say: &(dyn Fn(&str) + Sync)) -> Result<Taken, ProfileError> {
         let ProfileRequest { problem, candidate, target } = request;
         let _measuring = self.descriptions.lock().await;
         let role = if candidate.is_some() { Role::ProfileCandidate } else { Role::Profile };
-        let name = candidate.as_ref().map(ContentHash::of);
         let fields = json!({
             "problem": problem, "candidate": candidate, "device": target.to_string(), "threads": self.threads(), "seed": SEED});
-        let question = Question { role, target, op: "profile", fields, limit: PROFILE_LIMIT, what: "profiling", say };
-        let claim = self.ask::<ProfileClaim>(question).await?;
-        Ok(claim.into_profile(name, target))
+        let question = Question { role, target: *target, op: "profile", fields, limit: PROFILE_LIMIT, what: "profiling", say };
+        let capture = self.ask::<ProfileClaim>(question).await?.into_capture(candidate.is_some());
+        Ok(Taken { capture, before: Vec::new(), work: None, files: Vec::new(), passed_over: Vec::new() })
     }
 
     async fn ask<T: DeserializeOwned>(&self, question: Question<'_>) -> Result<T, ProfileError> {

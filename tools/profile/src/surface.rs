@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kernelwright_protocol::{Profile, Target, TargetDescription};
+use kernelwright_protocol::{ContentHash, Profile, Target, TargetDescription};
 use kernelwright_server::{Progress, ServeError, ToolFailure, Transport, prepare};
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::{Json, Parameters};
@@ -12,6 +12,7 @@ use rmcp::{RoleServer, ServerHandler, tool, tool_handler, tool_router};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::capture::{Capture, Taken};
 use crate::{ProfileError, ProfileRequest, Profiler, Settings};
 
 /// Serves `describe_target` and `profile_kernel` until the client leaves or a signal arrives.
@@ -89,8 +90,15 @@ impl Server {
         let progress = Progress::start(&context, WAITING);
         let say = |message: &str| progress.say(message);
         let request = args.read().await.map_err(|error| failure(&error))?;
-        unless_cancelled(&progress, self.profiler.profile(request, &say)).await
+        unless_cancelled(&progress, async { Ok(digest(&request, self.profiler.capture(&request, &say).await?)) }).await
     }
+}
+
+/// The profile of what was asked about.
+fn digest(request: &ProfileRequest, taken: Taken) -> Profile {
+    let Capture { profiler, device, calls, wall_per_call_ns, kernels, limits, .. } = taken.capture;
+    let candidate = request.candidate.as_ref().map(ContentHash::of);
+    Profile { candidate, target: Some(request.target), device, wall_per_call_ns, kernels, limits, ..Profile::new(profiler, calls) }
 }
 
 #[tool_handler(
