@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kernelwright_protocol::{Backend, Bytes};
+use kernelwright_protocol::Bytes;
 
 use crate::draws::{random_below, random_u32};
 use crate::problem::{BASE, Placed, Recipe};
@@ -11,12 +11,7 @@ use crate::problem::{BASE, Placed, Recipe};
 const CALLS: usize = 2000;
 
 /// How long a batch should last, so that clocks and channels do not matter beside it.
-pub(crate) fn wanted(backend: Backend) -> Duration {
-    match backend {
-        Backend::Cpu => Duration::from_millis(20),
-        Backend::Cuda => Duration::from_millis(10),
-    }
-}
+pub(crate) const WANTED: Duration = Duration::from_millis(10);
 
 /// What batches may use.
 #[derive(Clone, Copy, Debug)]

@@ -389,6 +389,13 @@ impl Problem {
         self.ask::<Value>("place", json!({"entries": entries}), &[]).await.map(drop)
     }
 
+    /// Puts the base's inputs into memory that earlier batches have used: for a process that nothing has to be kept from, and sooner done than
+    /// inputs that differ.
+    pub(crate) async fn refill(&mut self, calls: &[Placed]) -> Result<(), EvaluateError> {
+        let entries: Vec<_> = calls.iter().map(|call| call.entry).collect();
+        self.ask::<Value>("refill", json!({"entries": entries, "base": BASE}), &[]).await.map(drop)
+    }
+
     /// Runs placed calls of a baseline; the time from an idle device to an idle device. This process is believed: its own clock says it
     /// without what it takes to be asked.
     pub(crate) async fn time(&mut self, kind: BaselineKind, calls: &[Placed]) -> Result<Duration, EvaluateError> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use kernelwright_protocol::{Backend, Baseline, BaselineKind, Control, Nanoseconds, Severity, Timing, Trials};
 
-use crate::batch::{Calls, Room, wanted};
+use crate::batch::{Calls, Room, WANTED};
 use crate::candidate::{Batch, Candidate};
 use crate::checks::{Checks, Turn};
 use crate::draws::random_below;
@@ -43,14 +43,20 @@ const CLOCKS_SLACK: Duration = Duration::from_millis(1);
 /// What naming a call in a request takes beside its time.
 const CLOCKS_PER_CALL: Duration = Duration::from_micros(2);
 
-/// What saying where outputs lie may take, in any case and for each call; more than that is work, and counts as time of the batch.
-const HELD_SLACK: Duration = Duration::from_millis(1);
+/// What saying where outputs lie may take, in any case and for each call; more than that is work, and counts as time of the batch. Batches on
+/// a CPU are verdicts' longest part, and short.
+fn held_slack(backend: Backend) -> Duration {
+    match backend {
+        Backend::Cpu => Duration::from_micros(500),
+        Backend::Cuda => Duration::from_millis(1),
+    }
+}
 
 /// On a GPU the driver is asked which allocation holds an output. Its handle is known from batches that were not measured: making one
 /// takes tens of microseconds, in which a candidate could do what it has left out.
 fn held_per_call(backend: Backend) -> Duration {
     match backend {
-        Backend::Cpu => Duration::from_micros(4),
+        Backend::Cpu => Duration::from_micros(3),
         Backend::Cuda => Duration::from_micros(8),
     }
 }
@@ -101,9 +107,8 @@ pub(crate) async fn measure(
     say: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<Measured, Stop> {
     let mut calls = Calls::new();
-    let wanted = wanted(session.backend);
-    let overhead = overhead(candidate).await?;
-    let candidate_calls = calibrate(candidate, &mut calls, &session, wanted, overhead).await?;
+    let overhead = overhead(candidate, session.backend).await?;
+    let candidate_calls = calibrate(candidate, &mut calls, &session, overhead).await?;
     let pairs = session.pairs.unwrap_or(FEWEST_PAIRS).max(2);
     let mut checks = Checks::within(problem.facts.reference_ns, session.room.bytes_per_call, pairs);
     let mut overwritten = false;
@@ -241,7 +246,8 @@ async fn time_candidate(
     if outputs.count() != calls.len() {
         return Err(Stop::rejected("channel_tampering", "it speaks of other calls than it was asked to make"));
     }
-    let allowed = overhead + HELD_SLACK + held_per_call(problem.setting.target.backend) * calls.len() as u32;
+    let backend = problem.setting.target.backend;
+    let allowed = overhead + held_slack(backend) + held_per_call(backend) * calls.len() as u32;
     let charged = time_of(wall.saturating_sub(overhead), inner) + asked.saturating_sub(allowed);
     let lasting = outputs.lasting();
     let chosen = checks.choose(&lasting, &late, turn);
@@ -271,10 +277,15 @@ fn time_of(wall: Duration, inner: Duration) -> Duration {
 /// One batch of each contender.
 async fn time_baselines(problem: &mut Problem, session: &Session, calls: &mut Calls, samples: &mut Samples) -> Result<(), Stop> {
     for (&(kind, expected), times) in session.contenders.iter().zip(&mut samples.baselines) {
-        let batch = calls.fresh(session.room.calls(wanted(session.backend), expected.seconds()));
-        problem.place(&batch).await?;
+        let batch = calls.fresh(session.room.calls(WANTED, expected.seconds()));
+        match session.backend {
+            Backend::Cpu => problem.refill(&batch).await?,
+            Backend::Cuda => problem.place(&batch).await?,
+        }
         let time = problem.time(kind, &batch).await?;
-        problem.release(&batch).await?;
+        if session.backend == Backend::Cuda {
+            problem.release(&batch).await?;
+        }
         times.push(time.as_secs_f64().max(1e-9) / batch.len() as f64);
     }
     Ok(())
@@ -299,33 +310,32 @@ fn agree(clocks: &[f64]) -> Result<(), Stop> {
 }
 
 /// How many calls make a batch of the wanted length.
-async fn calibrate(
-    candidate: &mut Candidate,
-    calls: &mut Calls,
-    session: &Session,
-    wanted: Duration,
-    overhead: Duration,
-) -> Result<usize, Stop> {
+async fn calibrate(candidate: &mut Candidate, calls: &mut Calls, session: &Session, overhead: Duration) -> Result<usize, Stop> {
     let room = session.room;
-    let mut count = room.calls(wanted, session.at_most.as_secs_f64());
-    for _ in 0..ROUNDS {
-        // The faster of two: the first one warms up, and neither is safe from what else the machine does.
-        let mut wall = Duration::MAX;
-        for _ in 0..2 {
-            let placed = calls.fresh(count);
-            candidate.place(&placed).await?;
-            wall = wall.min(candidate.time(&placed).await?.wall.saturating_sub(overhead));
-            // What is said of memory for the first time takes longer, and is not charged here.
-            candidate.held().await?;
-        }
-        if wall >= wanted || count == room.most() {
+    let mut count = room.calls(WANTED / WARM_UP_PART, session.at_most.as_secs_f64());
+    // The first batch warms up; the first call of all is no measure of the others.
+    for round in 0..=ROUNDS {
+        let placed = calls.fresh(count);
+        match session.backend {
+            // What lies there already does for this.
+            Backend::Cpu => candidate.reserve(&placed).await?,
+            Backend::Cuda => candidate.place(&placed).await?,
+        };
+        let wall = candidate.time(&placed).await?.wall.saturating_sub(overhead);
+        // What is said of memory for the first time takes longer, and is not charged here.
+        candidate.held().await?;
+        if round > 0 && (wall >= WANTED || count == room.most()) {
             break;
         }
         // One call can be mistaken by a lot: grow step by step.
-        count = room.calls(wanted.mul_f64(1.1), wall.as_secs_f64() / count as f64).clamp(count + 1, count * 16);
+        let next = room.calls(WANTED.mul_f64(1.1), wall.as_secs_f64() / count as f64);
+        count = if round == 0 { next.min(count * 16) } else { next.clamp((count + 1).min(room.most()), count * 16) };
     }
-    Ok(count.min(room.most()))
+    Ok(count)
 }
+
+/// The first batch of all is shorter than wanted by this factor.
+const WARM_UP_PART: u32 = 4;
 
 /// The most rounds of finding a batch's length.
 const ROUNDS: usize = 5;
@@ -335,14 +345,14 @@ const PAUSE: Duration = Duration::from_millis(4);
 
 /// What it takes to ask for an empty batch. A candidate that makes its empty batches slow would make its others look fast, so this is
 /// capped by what channels take.
-async fn overhead(candidate: &mut Candidate) -> Result<Duration, Stop> {
+async fn overhead(candidate: &mut Candidate, backend: Backend) -> Result<Duration, Stop> {
     let mut times = Vec::new();
     for _ in 0..EMPTY_BATCHES {
         // As between batches that are not empty: what has slept wakes up more slowly.
         tokio::time::sleep(PAUSE).await;
         times.push(candidate.time(&[]).await?.wall.as_secs_f64());
     }
-    Ok(Duration::from_secs_f64(median(&times)).min(HELD_SLACK / 2))
+    Ok(Duration::from_secs_f64(median(&times)).min(held_slack(backend) / 2))
 }
 
 #[cfg(test)]

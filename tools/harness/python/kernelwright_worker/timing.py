@@ -43,7 +43,8 @@ class Batch:
             raise WorkerError("internal", "place", "`entries` is no list")
         self._drop()
         size = 0
-        with self._device.alone() if self._is_small(specifications, base_inputs) else nullcontext():
+        bases = [base_inputs(base) for base in {item["base"] for item in specifications}]
+        with self._device.alone() if self._is_small(tensors_of(bases)) else nullcontext():
             for index, item in enumerate(specifications):
                 if item.get("reserve"):
                     inputs = self._reserve(index, base_inputs(item["base"]))
@@ -55,6 +56,16 @@ class Batch:
         self._device.synchronize()
         return size
 
+    def refill(self, entries: list[int], like: list[Any]) -> None:
+        """Drops the last batch and gives every entry inputs with these values, in the memory that rooms have: as the candidate's are."""
+        self._drop()
+        with self._device.alone() if self._is_small(tensors_of(like)) else nullcontext():
+            for index, entry in enumerate(entries):
+                self._placed[entry] = self._reserve(index, like)
+                for tensor, room in zip(tensors_of(like), self._rooms[index], strict=True):
+                    room.copy_(window_of(tensor.detach()))
+        self._device.synchronize()
+
     def _reserve(self, index: int, like: list[Any]) -> list[Any]:
         """Tensors like these over memory of their own, of which every page is there; what lies in it says nothing."""
         if index == len(self._rooms):
@@ -63,9 +74,8 @@ class Batch:
         # What a call does to a tensor object stays with that object.
         return map_tensors(like, lambda tensor: Layout.of(tensor).over(next(rooms)).requires_grad_(tensor.requires_grad))
 
-    def _is_small(self, specifications: list[Any], base_inputs: Callable[[int], list[Any]]) -> bool:
-        bases = {item["base"] for item in specifications}
-        return not self._device.is_cuda and all(tensor.numel() < _SMALL for base in bases for tensor in tensors_of(base_inputs(base)))
+    def _is_small(self, tensors: list[Tensor]) -> bool:
+        return not self._device.is_cuda and all(tensor.numel() < _SMALL for tensor in tensors)
 
     def time(self, call: Callable[..., Any], entries: object, flush: bool) -> int:
         """Runs `call` once on each entry's inputs; nanoseconds from an idle device to an idle device."""

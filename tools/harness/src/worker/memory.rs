@@ -10,6 +10,10 @@ use rustix::process::Pid;
 /// Where windows start inside an arena: a multiple of what any vector load wants.
 const ALIGNMENT: u64 = 64;
 
+/// What is worth a thread of its own when memory is written, and how many there are at most: it is bandwidth that ends it.
+const BYTES_PER_THREAD: u64 = 4 << 20;
+const MOST_THREADS: usize = 4;
+
 /// A range of a worker's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -74,14 +78,26 @@ pub(crate) fn write(pid: Pid, windows: &[(Window, u64)], arena: impl AsFd) -> io
     let length = usize::try_from(length).map_err(io::Error::other)?;
     // SAFETY: a fresh mapping, private and read-only; nothing else refers to it until it is unmapped below.
     let base = unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::READ, MapFlags::PRIVATE, &arena, 0)? };
-    let written = windows.iter().try_for_each(|(window, offset)| {
-        // SAFETY: every window was checked above to end inside the mapping.
-        let source = unsafe { base.cast::<u8>().add(*offset as usize) };
-        paste(pid, *window, source)
-    });
+    // As a number: pointers do not go to other threads.
+    let start = base as usize;
+    let written = in_parallel(windows, |(window, offset)| paste(pid, *window, (start + *offset as usize) as *const u8));
     // SAFETY: the mapping made above, of the same length; no reference into it is left.
     unsafe { munmap(base, length)? };
     written
+}
+
+/// Does the work on all windows; with several threads where that pays.
+fn in_parallel(windows: &[(Window, u64)], work: impl Fn(&(Window, u64)) -> io::Result<()> + Copy + Send) -> io::Result<()> {
+    let bytes: u64 = windows.iter().map(|(window, _)| window.bytes).sum();
+    let threads =
+        std::thread::available_parallelism().map_or(1, usize::from).min((bytes / BYTES_PER_THREAD) as usize).clamp(1, MOST_THREADS);
+    let share = windows.len().div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        let others: Vec<_> = windows.chunks(share).skip(1).map(|part| scope.spawn(move || part.iter().try_for_each(work))).collect();
+        let own = windows.chunks(share).take(1).flatten().try_for_each(work);
+        let joined = others.into_iter().map(|other| other.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked"))));
+        joined.fold(own, Result::and)
+    })
 }
 
 /// Copies `source`, which is as long as the window, into it.
