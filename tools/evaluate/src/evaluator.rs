@@ -1,8 +1,7 @@
 //! The supervisor: one evaluation from its request to its verdict.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use kernelwright_protocol::{
@@ -17,6 +16,7 @@ use crate::builds::{Builds, Built};
 use crate::candidate::{Candidate, Offer};
 use crate::command;
 use crate::correctness::{self, Passed};
+use crate::devices::Devices;
 use crate::draws::{self, Draw};
 use crate::floor;
 use crate::launches;
@@ -41,7 +41,7 @@ pub struct Evaluator {
 struct Inner {
     settings: Settings,
     workshop: OnceCell<Workshop>,
-    targets: Mutex<HashMap<Target, Arc<tokio::sync::Mutex<Shelf>>>>,
+    devices: Arc<Devices>,
     /// Counts uses, to tell whether one has been the last for long.
     uses: AtomicU64,
 }
@@ -53,7 +53,7 @@ impl Evaluator {
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         kernelwright_harness::supervise();
-        let inner = Inner { settings, workshop: OnceCell::new(), targets: Mutex::default(), uses: AtomicU64::new(0) };
+        let inner = Inner { settings, workshop: OnceCell::new(), devices: Arc::default(), uses: AtomicU64::new(0) };
         Self { inner: Arc::new(inner) }
     }
 
@@ -96,8 +96,9 @@ impl Evaluator {
             return command::measure_baseline(command, &command::identity(source, name, target, tf32), &self.command_log()).await;
         }
         let workshop = self.workshop().await?;
-        let loaded = self.shelf(target);
-        let mut loaded = loaded.lock().await;
+        let ticket = self.inner.devices.queue(target);
+        let target = ticket.target;
+        let mut loaded = ticket.shelf.lock().await;
         let key = Key { problem: ProblemId::of(source), tf32 };
         let setting = workshop.setting(target, tf32);
         let mut problem = if let Some(problem) = loaded.take(&key) {
@@ -142,18 +143,19 @@ impl Evaluator {
         cancelled: &CancellationToken,
     ) -> Result<Evaluation, EvaluateError> {
         let started = Instant::now();
+        let ticket = self.inner.devices.queue(request.target);
+        let request = &EvaluateRequest { target: ticket.target, ..request.clone() };
         let workshop = self.workshop().await?;
         let triton = TritonMode::of(&request.candidate_source, request.target);
         let limits = request.options.limits.unwrap_or(self.inner.settings.limits);
         let bench = Bench { backend: request.target.backend, triton, process: limits.process };
-        let loaded = self.shelf(request.target);
         // Compilers take nothing from what is measured on a GPU; on the processors that they would share with it, they wait their turn.
         let early = match request.target.backend {
             Backend::Cuda => Some(until(cancelled, build(workshop, request, &limits, say)).await?),
             Backend::Cpu => None,
         };
         say("waiting for the target");
-        let mut loaded = until(cancelled, loaded.lock()).await?;
+        let mut loaded = until(cancelled, ticket.shelf.lock()).await?;
         let key = Key { problem: ProblemId::of(&request.problem_source), tf32: request.options.tf32 };
         let (mut problem, Started { worker, not_forked: reason }, another) = if let Some(problem) = loaded.take(&key) {
             say("starting the candidate's process");
@@ -229,11 +231,6 @@ impl Evaluator {
         self.inner.workshop.get_or_try_init(open).await
     }
 
-    fn shelf(&self, target: Target) -> Arc<tokio::sync::Mutex<Shelf>> {
-        let mut targets = self.inner.targets.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(targets.entry(target).or_default())
-    }
-
     /// Puts a problem back for the next evaluation, unless its worker no longer works.
     async fn put_back(&self, loaded: &mut Shelf, key: Key, mut problem: Problem) {
         if problem.forget_all().await.is_ok() {
@@ -255,8 +252,7 @@ impl Evaluator {
             if let Some(workshop) = inner.workshop.get() {
                 workshop.rest();
             }
-            let shelves: Vec<_> = inner.targets.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
-            for shelf in shelves {
+            for shelf in inner.devices.shelves() {
                 if let Ok(mut shelf) = shelf.try_lock() {
                     shelf.clear();
                 }
@@ -390,7 +386,7 @@ impl Case<'_> {
             first_call: passed.first_call,
             trials: passed.trials.clone(),
         };
-        self.workshop.quiet().await;
+        self.workshop.quiet(*target).await;
         let measured = timing::measure(problem, candidate, session, say).await?;
         floor::check(problem, &measured.timing, passed.written_per_call).await?;
         passed.trials.timed_calls_verified = measured.verified;

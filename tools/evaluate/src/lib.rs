@@ -16,6 +16,7 @@ mod checks;
 mod command;
 mod compile;
 mod correctness;
+mod devices;
 mod draws;
 mod error;
 mod evaluator;

@@ -1,8 +1,8 @@
 //! Where workers come from: the interpreter, the unpacked package, the folders.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use kernelwright_harness::{HarnessError, Interpreter, Launch, LaunchError, Package, Role, Scratch, Worker, WorkerLog};
 use kernelwright_protocol::{Backend, Target};
@@ -42,8 +42,8 @@ struct Inner {
     installed: Mutex<HashMap<String, String>>,
     /// What torch would build for, by target; none where it cannot say.
     cuda_archs: Mutex<HashMap<Target, Option<CudaArch>>>,
-    /// Kept while it is made, so that whoever locks it knows that nothing is going on.
-    spare: Arc<tokio::sync::Mutex<Option<Spare>>>,
+    /// One for each target. Its lock is kept while it is made, so that whoever has it knows that nothing is going on.
+    spares: std::sync::Mutex<HashMap<Target, Arc<Mutex<Option<Spare>>>>>,
 }
 
 /// An untrusted worker that has opened its device already.
@@ -119,7 +119,7 @@ impl Workshop {
             threads,
             logs: AtomicU32::new(0),
             nurseries: Nurseries::default(),
-            spare: Arc::default(),
+            spares: std::sync::Mutex::default(),
             builds,
             installed: Mutex::default(),
             cuda_archs: Mutex::default(),
@@ -145,7 +145,7 @@ impl Workshop {
 
     /// An untrusted worker without a candidate, for a candidate on the target of `setting`.
     pub(crate) async fn bench(&self, bench: Bench, setting: &Setting) -> Result<Started, LaunchError> {
-        let spare = self.inner.spare.lock().await.take();
+        let spare = self.inner.spare(setting.target).lock().await.take();
         if let Some(Spare { started: mut ready, .. }) = spare.filter(|spare| spare.bench == bench && spare.setting.target == setting.target)
             // A process that something has happened to since is none to judge a candidate by.
             && ready.worker.ask("open", setting.to_json(), &[], trusted::STEP).await.is_ok()
@@ -158,7 +158,7 @@ impl Workshop {
     /// Starts a worker for the next candidate and has it open its device, while this candidate is built and first run: a GPU takes longer
     /// for that than for most kernels. Goes on by itself; [`Workshop::quiet`] waits for it.
     pub(crate) async fn prepare_next(&self, bench: Bench, setting: Setting) {
-        let mut slot = Arc::clone(&self.inner.spare).lock_owned().await;
+        let mut slot = self.inner.spare(setting.target).lock_owned().await;
         let inner = Arc::clone(&self.inner);
         tokio::spawn(async move {
             *slot = None;
@@ -170,9 +170,9 @@ impl Workshop {
         });
     }
 
-    /// Returns when nothing is prepared any more that would disturb a measurement.
-    pub(crate) async fn quiet(&self) {
-        drop(self.inner.spare.lock().await);
+    /// Returns when nothing is prepared on the target any more that would disturb a measurement.
+    pub(crate) async fn quiet(&self, target: Target) {
+        drop(self.inner.spare(target).lock().await);
     }
 
     /// Has Triton launchers built ahead for the next candidates; this goes on by itself.
@@ -233,8 +233,10 @@ impl Workshop {
     /// Ends what only serves to start workers.
     pub(crate) fn rest(&self) {
         self.inner.nurseries.clear();
-        if let Ok(mut spare) = self.inner.spare.try_lock() {
-            *spare = None;
+        for spare in self.inner.spares.lock().unwrap_or_else(PoisonError::into_inner).values() {
+            if let Ok(mut spare) = spare.try_lock() {
+                *spare = None;
+            }
         }
     }
 
@@ -252,6 +254,10 @@ impl Workshop {
 }
 
 impl Inner {
+    fn spare(&self, target: Target) -> Arc<Mutex<Option<Spare>>> {
+        Arc::clone(self.spares.lock().unwrap_or_else(PoisonError::into_inner).entry(target).or_default())
+    }
+
     fn threads(&self, triton: TritonMode) -> usize {
         match triton {
             TritonMode::Compiled => self.threads,
@@ -307,7 +313,7 @@ mod tests {
 
     #[test]
     fn candidates_that_import_triton_are_interpreted_on_cpu() {
-        let cuda = Target { backend: Backend::Cuda, device: 0 };
+        let cuda = Target::cuda(0);
         for source in
             ["import triton", "import torch, triton", "from triton import language as tl", "try:\n    import triton.language as tl"]
         {

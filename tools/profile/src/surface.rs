@@ -167,7 +167,7 @@ mod tests {
         let args = arguments(serde_json::json!({"problem": "class Model: ...", "candidate_file": path, "target": "cuda"}));
         let request = args.read().await.unwrap();
         assert_eq!((request.problem.as_str(), request.candidate.as_deref()), ("class Model: ...", Some("class ModelNew: ...")));
-        assert_eq!(request.target.to_string(), "cuda:0");
+        assert_eq!(request.target.to_string(), "cuda");
     }
 
     #[tokio::test]

@@ -17,25 +17,32 @@ pub enum Backend {
     Cuda,
 }
 
-/// One place to run kernels, written `cpu`, `cuda` or `cuda:1`.
+/// One place to run kernels, written `cpu`, `cuda:1`, or `cuda` for any of the machine's GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
     /// The kind of hardware.
     pub backend: Backend,
-    /// The device's ordinal on this machine; always 0 for `cpu`.
-    pub device: u16,
+    /// The device's ordinal on this machine; absent for `cpu`, and where any device will do.
+    pub device: Option<u16>,
 }
 
 impl Target {
     /// The host's processor.
-    pub const CPU: Self = Self { backend: Backend::Cpu, device: 0 };
+    pub const CPU: Self = Self { backend: Backend::Cpu, device: None };
+
+    /// The GPU with this ordinal.
+    #[must_use]
+    pub fn cuda(device: u16) -> Self {
+        Self { backend: Backend::Cuda, device: Some(device) }
+    }
 }
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.backend {
-            Backend::Cpu => f.write_str("cpu"),
-            Backend::Cuda => write!(f, "cuda:{}", self.device),
+        match (self.backend, self.device) {
+            (Backend::Cpu, _) => f.write_str("cpu"),
+            (Backend::Cuda, None) => f.write_str("cuda"),
+            (Backend::Cuda, Some(device)) => write!(f, "cuda:{device}"),
         }
     }
 }
@@ -59,8 +66,8 @@ impl FromStr for Target {
         let refuse = || TargetParseError(text.to_owned());
         match text.split_once(':') {
             None if text == "cpu" => Ok(Self::CPU),
-            None if text == "cuda" => Ok(Self { backend: Backend::Cuda, device: 0 }),
-            Some(("cuda", ordinal)) => Ok(Self { backend: Backend::Cuda, device: ordinal.parse().map_err(|_| refuse())? }),
+            None if text == "cuda" => Ok(Self { backend: Backend::Cuda, device: None }),
+            Some(("cuda", ordinal)) => ordinal.parse().map(Self::cuda).map_err(|_| refuse()),
             _ => Err(refuse()),
         }
     }
@@ -84,7 +91,7 @@ impl JsonSchema for Target {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "description": "Where to run: cpu, cuda or cuda:N"})
+        json_schema!({"type": "string", "description": "Where to run: cpu, cuda:N, or cuda for any GPU"})
     }
 }
 
@@ -94,10 +101,9 @@ mod tests {
 
     #[test]
     fn targets_read_back_as_written() {
-        for text in ["cpu", "cuda:0", "cuda:3"] {
+        for text in ["cpu", "cuda", "cuda:0", "cuda:3"] {
             assert_eq!(text.parse::<Target>().map(|t| t.to_string()).as_deref(), Ok(text));
         }
-        assert_eq!("cuda".parse(), Ok(Target { backend: Backend::Cuda, device: 0 }));
         assert_eq!("tpu".parse::<Target>().map_err(|e| e.to_string()), Err("`tpu` is no target: use cpu, cuda or cuda:N".to_owned()));
     }
 }

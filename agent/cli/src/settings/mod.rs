@@ -205,7 +205,7 @@ impl Layers {
 
     fn target(&self) -> Result<Target, SettingsError> {
         match self.text("evaluate.target") {
-            None | Some("auto") if Path::new("/dev/nvidia0").exists() => Ok(Target { backend: Backend::Cuda, device: 0 }),
+            None | Some("auto") if Path::new("/dev/nvidia0").exists() => Ok(Target { backend: Backend::Cuda, device: None }),
             None | Some("auto") => Ok(Target::CPU),
             Some(text) => text.parse().map_err(|_| self.wrong("evaluate.target", "cpu, cuda, cuda:N or auto")),
         }

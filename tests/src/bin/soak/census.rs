@@ -110,7 +110,7 @@ impl System {
             sysv_objects: ["shm", "sem", "msg"].map(objects).iter().sum(),
             device: match target.backend {
                 Backend::Cpu => None,
-                Backend::Cuda => Some(device_memory(target.device)?),
+                Backend::Cuda => Some(device_memory(target.device.unwrap_or(0))?),
             },
         })
     }

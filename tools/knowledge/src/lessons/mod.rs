@@ -60,7 +60,7 @@ impl LessonBook {
         }
         let verdict = evidence::verdict(&new.verdict)?;
         let parent = new.parent.as_ref().map(evidence::verdict).transpose()?;
-        if parent.as_ref().is_some_and(|parent| parent.problem != verdict.problem || parent.target != verdict.target) {
+        if parent.as_ref().is_some_and(|parent| parent.problem != verdict.problem || parent.target.backend != verdict.target.backend) {
             return Err(LessonError::Unrelated);
         }
         if verdict.target.backend != new.subject.backend {
