@@ -20,23 +20,24 @@
 //! Test only: with `KERNELWRIGHT_CRASH_AFTER_EVENT=N` in the environment the process kills itself with SIGKILL as soon as event N is on
 //! disk, so that a test can resume after every event of a run.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Write as _};
+mod error;
+mod log;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use jiff::Timestamp;
 use kernelwright_protocol::{CandidateId, ContentHash, Nanoseconds};
 use kernelwright_search::{Event, FORMAT_VERSION, Record, RunId};
 
+use self::log::{is_dear, open_log, read_records};
 use crate::disk::{Settler, write, write_whole};
 
-/// A run's events.
-pub(crate) const LOG: &str = "events.jsonl";
-
-/// How long a run's folder may seem to be in use before another agent is believed to have it.
-const LOCK_PATIENCE: Duration = Duration::from_millis(300);
+pub use self::error::StoreError;
+pub(crate) use self::log::LOG;
 
 /// A run's folder, open for writing by this process alone.
 #[derive(Debug)]
@@ -62,86 +63,6 @@ pub struct Opened {
     pub records: Vec<Record>,
     /// Bytes of a torn last line that were cut off; 0 when the last line was whole.
     pub cut: u64,
-}
-
-/// The run's folder cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// Another agent works on it.
-    #[error("another kernelwright process is working on {}", dir.display())]
-    Locked {
-        /// The run's folder.
-        dir: PathBuf,
-    },
-    /// It was written by a later version.
-    #[error("{} has format {found}; this version reads up to {FORMAT_VERSION}", dir.display())]
-    NewerFormat {
-        /// The run's folder.
-        dir: PathBuf,
-        /// Its format.
-        found: u64,
-    },
-    /// A line in the middle of the log is no record.
-    #[error("line {line} of {} is no record: {source}", path.display())]
-    Damaged {
-        /// The log.
-        path: PathBuf,
-        /// Which line, counted from 1.
-        line: usize,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
-    /// There is no run in that folder.
-    #[error("{} is no run: it has no {LOG}, or an empty one", dir.display())]
-    NoRun {
-        /// The folder.
-        dir: PathBuf,
-    },
-    /// There is no run at all.
-    #[error("there is no run in {}", dir.display())]
-    NoRuns {
-        /// The folder of runs.
-        dir: PathBuf,
-    },
-    /// The disk, or the user's share of it, is full.
-    #[error("no space left to write {}", path.display())]
-    DiskFull {
-        /// The file that could not be written.
-        path: PathBuf,
-    },
-    /// Anything else that the file system refuses.
-    #[error("cannot {action} {}: {source}", path.display())]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On which path.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-}
-
-impl StoreError {
-    /// What to try, in a sentence.
-    #[must_use]
-    pub fn hint(&self) -> String {
-        match self {
-            Self::Locked { .. } => "wait for it or stop it; reading the run with `runs show` or `report` works meanwhile".to_owned(),
-            Self::NewerFormat { .. } => "use the version of kernelwright that made the run, or a later one".to_owned(),
-            Self::Damaged { .. } => "the file was changed by hand or the disk is failing; restore it, or start a new run".to_owned(),
-            Self::NoRun { .. } | Self::NoRuns { .. } => "`kernelwright runs list` shows the runs; --runs-dir says where to look".to_owned(),
-            Self::DiskFull { .. } => "free some space and resume; nothing that was recorded is lost".to_owned(),
-            Self::Io { .. } => "check the path and its permissions".to_owned(),
-        }
-    }
-
-    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
-        let path = path.into();
-        move |source| match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => Self::DiskFull { path },
-            _ => Self::Io { action, path, source },
-        }
-    }
 }
 
 impl Store {
@@ -358,38 +279,6 @@ impl Store {
     }
 }
 
-/// Whether losing the event would cost more than doing something free once more.
-fn is_dear(event: &Event) -> bool {
-    match event {
-        Event::RunStarted { .. }
-        | Event::ModelProbed { .. }
-        | Event::TargetDescribed { .. }
-        | Event::BaselineMeasured { .. }
-        | Event::ProfileTaken { .. }
-        | Event::ModelAnswered { .. }
-        | Event::CandidateEvaluated { .. }
-        | Event::WarmStart { .. }
-        | Event::LessonRecorded { .. }
-        | Event::LessonsRated { .. }
-        | Event::StepFinished { .. }
-        | Event::RunPaused { .. }
-        | Event::RunResumed { .. }
-        | Event::RunFinished { .. } => true,
-        Event::ProfileFailed { .. }
-        | Event::StepStarted { .. }
-        | Event::LessonsShown { .. }
-        | Event::ModelAsked { .. }
-        | Event::ModelNudged { .. }
-        | Event::ToolCalled { .. }
-        | Event::ToolReturned { .. }
-        | Event::ToolServerStarted { .. }
-        | Event::ToolServerRestarted { .. }
-        | Event::NoteTaken { .. }
-        | Event::NodeAdded { .. }
-        | Event::Unknown => false,
-    }
-}
-
 /// Where a run keeps a candidate's text.
 pub(crate) fn candidate_path(dir: &Path, id: &CandidateId) -> PathBuf {
     dir.join("candidates").join(format!("{}.py", id.as_str()))
@@ -398,54 +287,6 @@ pub(crate) fn candidate_path(dir: &Path, id: &CandidateId) -> PathBuf {
 /// Reads a text of the run's folder.
 pub(crate) fn read_text(path: &Path) -> Result<String, StoreError> {
     fs::read_to_string(path).map_err(StoreError::io("read", path))
-}
-
-fn open_log(dir: &Path, options: &OpenOptions) -> Result<File, StoreError> {
-    let path = dir.join(LOG);
-    let log = options.open(&path).map_err(StoreError::io("open", &path))?;
-    // A process that is being started holds a copy of the lock between its fork and its exec, even after its parent was killed.
-    let given_up = Instant::now() + LOCK_PATIENCE;
-    loop {
-        match log.try_lock() {
-            Ok(()) => return Ok(log),
-            Err(TryLockError::WouldBlock) if Instant::now() < given_up => std::thread::sleep(LOCK_PATIENCE / 10),
-            Err(TryLockError::WouldBlock) => return Err(StoreError::Locked { dir: dir.to_path_buf() }),
-            Err(TryLockError::Error(source)) => return Err(StoreError::io("lock", &path)(source)),
-        }
-    }
-}
-
-/// The whole records of a log, how many bytes they take, and how many bytes there are.
-fn read_records(dir: &Path, mut log: &File) -> Result<(Vec<Record>, u64, u64), StoreError> {
-    let path = dir.join(LOG);
-    let mut bytes = Vec::new();
-    log.read_to_end(&mut bytes).map_err(StoreError::io("read", &path))?;
-    let mut records = Vec::new();
-    let mut whole = 0;
-    let mut lines = bytes.split_inclusive(|&byte| byte == b'\n').enumerate().peekable();
-    while let Some((index, line)) = lines.next() {
-        match parse(dir, line)? {
-            Ok(record) if line.ends_with(b"\n") => records.push(record),
-            // The last line may be torn: the process or the machine died while it was written.
-            _ if lines.peek().is_none() => break,
-            Ok(_) => break,
-            Err(source) => return Err(StoreError::Damaged { path, line: index + 1, source }),
-        }
-        whole += line.len() as u64;
-    }
-    Ok((records, whole, bytes.len() as u64))
-}
-
-/// The version is looked at first: a newer line need not have the form of a record.
-fn parse(dir: &Path, line: &[u8]) -> Result<Result<Record, serde_json::Error>, StoreError> {
-    #[derive(serde::Deserialize)]
-    struct Version {
-        v: u64,
-    }
-    match serde_json::from_slice::<Version>(line) {
-        Ok(Version { v }) if v > u64::from(FORMAT_VERSION) => Err(StoreError::NewerFormat { dir: dir.to_path_buf(), found: v }),
-        _ => Ok(serde_json::from_slice(line)),
-    }
 }
 
 /// The part of a run's name that says when it began, and then the rest, to order runs.

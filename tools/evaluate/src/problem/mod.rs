@@ -1,206 +1,25 @@
 //! The trusted side: the problem, its reference, its baselines and the comparison, in a worker that outlives single evaluations.
 
+mod facts;
+mod traffic;
+
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use kernelwright_harness::{AskError, Worker};
-use kernelwright_protocol::{Baseline, BaselineKind, DeviceState, Finding, Mismatch, Nanoseconds, NotMeasured, Severity};
+use kernelwright_protocol::{Baseline, BaselineKind, DeviceState, Finding, Nanoseconds, NotMeasured, Severity};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+pub(crate) use self::facts::Facts;
+use self::traffic::Drawn;
+pub(crate) use self::traffic::{BASE, Comparison, Inputs, Outcome, Placed, Recipe, TimedOutcome, TimedOutcomes, alike};
 use crate::EvaluateError;
 use crate::draws::{Draw, DrawKind};
 use crate::request::trusted;
 use crate::sets::Sets;
 use crate::verdict::Stop;
-
-/// What `load` says about a problem.
-#[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Facts {
-    /// One line per input.
-    pub(crate) inputs: Vec<String>,
-    /// One line per output.
-    pub(crate) outputs: Vec<String>,
-    /// Arguments of the constructor, with their tensors, which lie in [`Problem::construction`].
-    pub(crate) init: Value,
-    pub(crate) tensors: Vec<Value>,
-    /// Parameters and buffers by name.
-    pub(crate) state: Value,
-    /// Why a verdict on this problem is worth little.
-    #[serde(default)]
-    pub(crate) degenerate: Option<String>,
-    /// One run of the reference.
-    pub(crate) reference_ns: u64,
-    /// Device memory that was free; absent on `cpu`.
-    #[serde(default)]
-    pub(crate) device_memory: Option<u64>,
-    /// How the problem wants to be called, for the candidate's worker.
-    #[serde(default)]
-    pub(crate) form: Form,
-    /// The name of every set of inputs; the figures above are those of the selected one.
-    #[serde(default)]
-    pub(crate) sets: Vec<String>,
-    /// Plain data that a candidate may import from the problem.
-    #[serde(default)]
-    pub(crate) constants: Value,
-}
-
-/// How a problem wants to be called, beside the usual way.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub(crate) struct Form {
-    /// Inputs and outputs are numpy arrays.
-    #[serde(default)]
-    numpy: bool,
-    /// The parameters whose gradients are asked for; none where only the forward pass is.
-    #[serde(default)]
-    gradients: Option<Vec<String>>,
-}
-
-impl Form {
-    /// What the writer of a candidate has to know of it.
-    fn told(&self) -> Option<String> {
-        if self.numpy {
-            let text = "the reference works on numpy arrays: on cpu the candidate gets numpy arrays too, on cuda tensors; \
-                it may be a function `kernel(*inputs)` in place of `ModelNew`";
-            return Some(text.to_owned());
-        }
-        let names = self.gradients.as_ref()?;
-        let of_parameters = if names.is_empty() { String::new() } else { format!(" and of the parameters {}", names.join(", ")) };
-        Some(format!(
-            "a training problem: the outputs and, through autograd, the gradients of the floating inputs{of_parameters} are compared, and a \
-             timed call is a forward and a backward pass; kernels need a `torch.autograd.Function`. The last of the inputs listed are the \
-             gradients of the outputs, which the evaluator passes to the backward pass; `forward` does not take them"
-        ))
-    }
-}
-
-/// The inputs of one call, to be passed on.
-#[derive(Debug)]
-pub(crate) struct Inputs {
-    pub(crate) tree: Value,
-    pub(crate) tensors: Vec<Value>,
-    pub(crate) arena: Option<OwnedFd>,
-    pub(crate) label: String,
-}
-
-/// What `draw` and `share` say.
-#[derive(Deserialize)]
-struct Drawn {
-    #[serde(default)]
-    inputs: Value,
-    #[serde(default)]
-    tensors: Vec<Value>,
-    #[serde(default)]
-    label: String,
-    #[serde(default)]
-    skipped: Option<String>,
-}
-
-impl Drawn {
-    fn inputs(self, fds: Vec<OwnedFd>) -> Inputs {
-        Inputs { tree: self.inputs, tensors: self.tensors, arena: fds.into_iter().next(), label: self.label }
-    }
-}
-
-/// What `compare` says.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Comparison {
-    mismatches: Vec<Difference>,
-    /// The largest error over the allowed one; null where nothing is numeric.
-    error_over_tolerance: Option<f64>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Difference {
-    output: String,
-    detail: String,
-    error_over_tolerance: Option<f64>,
-}
-
-impl Comparison {
-    /// The error over the allowed error, or the differences, each with the name of its trial.
-    pub(crate) fn outcome(self, trial: &str) -> Result<f64, Vec<Mismatch>> {
-        if self.mismatches.is_empty() {
-            return Ok(self.error_over_tolerance.unwrap_or(0.0));
-        }
-        let name = |Difference { output, detail, error_over_tolerance }| Mismatch {
-            trial: trial.to_owned(),
-            output,
-            detail,
-            error_over_tolerance,
-        };
-        Err(self.mismatches.into_iter().map(name).collect())
-    }
-}
-
-/// Something a candidate's call has left behind, read out of its memory.
-#[derive(Debug)]
-pub(crate) struct Outcome {
-    pub(crate) outputs: Value,
-    pub(crate) tensors: Vec<Value>,
-    /// The inputs after the call.
-    pub(crate) after: Value,
-    pub(crate) after_tensors: Vec<Value>,
-    /// Absent where everything lies in device memory.
-    pub(crate) arena: Option<OwnedFd>,
-}
-
-/// What a timed call has left behind.
-#[derive(Debug)]
-pub(crate) struct TimedOutcome {
-    pub(crate) placed: Placed,
-    pub(crate) outputs: Value,
-    pub(crate) tensors: Vec<Value>,
-    /// Its inputs after the call.
-    pub(crate) after: Value,
-    pub(crate) after_tensors: Vec<Value>,
-}
-
-/// What several timed calls have left behind.
-#[derive(Debug)]
-pub(crate) struct TimedOutcomes {
-    pub(crate) calls: Vec<TimedOutcome>,
-    /// Absent where everything lies in device memory.
-    pub(crate) arena: Option<OwnedFd>,
-}
-
-/// One call with inputs of its own.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Placed {
-    /// A name for the inputs, unique in an evaluation.
-    pub(crate) entry: u32,
-    /// The entry that they are made from.
-    pub(crate) base: u32,
-    pub(crate) recipe: Recipe,
-}
-
-/// How the inputs of a call are made from those of another entry.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Recipe {
-    /// Floating tensors times `scale`, then rolled along their first dimension that is longer than one.
-    Changed { scale: f64, roll: u32 },
-    /// Dense floating tensors with their last `by` rows in front; see [`crate::rotation`].
-    Rotated { by: u32 },
-}
-
-impl Placed {
-    /// The same call with the inputs of another entry.
-    pub(crate) fn instead(self, base: u32, by: u32) -> Self {
-        Self { base, recipe: Recipe::Rotated { by }, ..self }
-    }
-
-    pub(crate) fn to_json(self) -> Value {
-        let recipe = match self.recipe {
-            Recipe::Changed { scale, roll } => json!({"scale": scale, "roll": roll}),
-            Recipe::Rotated { by } => json!({"rotate": by}),
-        };
-        json!({"entry": self.entry, "base": self.base, "recipe": recipe})
-    }
-}
-
-/// The entry that timing builds on: the first draw of the problem's own distribution.
-pub(crate) const BASE: u32 = 0;
 
 /// A loaded problem.
 #[derive(Debug)]
@@ -456,12 +275,6 @@ impl Problem {
     ) -> Result<(T, Vec<OwnedFd>), EvaluateError> {
         request(&mut self.worker, op, fields, fds, trusted::STEP).await
     }
-}
-
-/// Whether tensors have the same forms, whatever they hold.
-pub(crate) fn alike(tensors: &[Value], others: &[Value]) -> bool {
-    let same = |(a, b): (&Value, &Value)| ["dtype", "shape", "strides", "nbytes"].iter().all(|field| a[field] == b[field]);
-    tensors.len() == others.len() && tensors.iter().zip(others).all(same)
 }
 
 /// What preparing a baseline came to.

@@ -1,0 +1,64 @@
+//! What is known of a problem once it is loaded.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What `load` says about a problem.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Facts {
+    /// One line per input.
+    pub(crate) inputs: Vec<String>,
+    /// One line per output.
+    pub(crate) outputs: Vec<String>,
+    /// Arguments of the constructor, with their tensors, which lie in [`Problem::construction`].
+    pub(crate) init: Value,
+    pub(crate) tensors: Vec<Value>,
+    /// Parameters and buffers by name.
+    pub(crate) state: Value,
+    /// Why a verdict on this problem is worth little.
+    #[serde(default)]
+    pub(crate) degenerate: Option<String>,
+    /// One run of the reference.
+    pub(crate) reference_ns: u64,
+    /// Device memory that was free; absent on `cpu`.
+    #[serde(default)]
+    pub(crate) device_memory: Option<u64>,
+    /// How the problem wants to be called, for the candidate's worker.
+    #[serde(default)]
+    pub(crate) form: Form,
+    /// The name of every set of inputs; the figures above are those of the selected one.
+    #[serde(default)]
+    pub(crate) sets: Vec<String>,
+    /// Plain data that a candidate may import from the problem.
+    #[serde(default)]
+    pub(crate) constants: Value,
+}
+
+/// How a problem wants to be called, beside the usual way.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Form {
+    /// Inputs and outputs are numpy arrays.
+    #[serde(default)]
+    numpy: bool,
+    /// The parameters whose gradients are asked for; none where only the forward pass is.
+    #[serde(default)]
+    gradients: Option<Vec<String>>,
+}
+
+impl Form {
+    /// What the writer of a candidate has to know of it.
+    pub(super) fn told(&self) -> Option<String> {
+        if self.numpy {
+            let text = "the reference works on numpy arrays: on cpu the candidate gets numpy arrays too, on cuda tensors; \
+                it may be a function `kernel(*inputs)` in place of `ModelNew`";
+            return Some(text.to_owned());
+        }
+        let names = self.gradients.as_ref()?;
+        let of_parameters = if names.is_empty() { String::new() } else { format!(" and of the parameters {}", names.join(", ")) };
+        Some(format!(
+            "a training problem: the outputs and, through autograd, the gradients of the floating inputs{of_parameters} are compared, and a \
+             timed call is a forward and a backward pass; kernels need a `torch.autograd.Function`. The last of the inputs listed are the \
+             gradients of the outputs, which the evaluator passes to the backward pass; `forward` does not take them"
+        ))
+    }
+}

@@ -1,0 +1,140 @@
+//! What goes between the two sides of an evaluation: inputs, what a call has left behind, what comparing it came to, and the calls of a batch.
+
+use std::os::fd::OwnedFd;
+
+use kernelwright_protocol::Mismatch;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The inputs of one call, to be passed on.
+#[derive(Debug)]
+pub(crate) struct Inputs {
+    pub(crate) tree: Value,
+    pub(crate) tensors: Vec<Value>,
+    pub(crate) arena: Option<OwnedFd>,
+    pub(crate) label: String,
+}
+
+/// What `draw` and `share` say.
+#[derive(Deserialize)]
+pub(super) struct Drawn {
+    #[serde(default)]
+    inputs: Value,
+    #[serde(default)]
+    tensors: Vec<Value>,
+    #[serde(default)]
+    pub(super) label: String,
+    #[serde(default)]
+    pub(super) skipped: Option<String>,
+}
+
+impl Drawn {
+    pub(super) fn inputs(self, fds: Vec<OwnedFd>) -> Inputs {
+        Inputs { tree: self.inputs, tensors: self.tensors, arena: fds.into_iter().next(), label: self.label }
+    }
+}
+
+/// What `compare` says.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Comparison {
+    mismatches: Vec<Difference>,
+    /// The largest error over the allowed one; null where nothing is numeric.
+    error_over_tolerance: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Difference {
+    output: String,
+    detail: String,
+    error_over_tolerance: Option<f64>,
+}
+
+impl Comparison {
+    /// The error over the allowed error, or the differences, each with the name of its trial.
+    pub(crate) fn outcome(self, trial: &str) -> Result<f64, Vec<Mismatch>> {
+        if self.mismatches.is_empty() {
+            return Ok(self.error_over_tolerance.unwrap_or(0.0));
+        }
+        let name = |Difference { output, detail, error_over_tolerance }| Mismatch {
+            trial: trial.to_owned(),
+            output,
+            detail,
+            error_over_tolerance,
+        };
+        Err(self.mismatches.into_iter().map(name).collect())
+    }
+}
+
+/// Something a candidate's call has left behind, read out of its memory.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) outputs: Value,
+    pub(crate) tensors: Vec<Value>,
+    /// The inputs after the call.
+    pub(crate) after: Value,
+    pub(crate) after_tensors: Vec<Value>,
+    /// Absent where everything lies in device memory.
+    pub(crate) arena: Option<OwnedFd>,
+}
+
+/// What a timed call has left behind.
+#[derive(Debug)]
+pub(crate) struct TimedOutcome {
+    pub(crate) placed: Placed,
+    pub(crate) outputs: Value,
+    pub(crate) tensors: Vec<Value>,
+    /// Its inputs after the call.
+    pub(crate) after: Value,
+    pub(crate) after_tensors: Vec<Value>,
+}
+
+/// What several timed calls have left behind.
+#[derive(Debug)]
+pub(crate) struct TimedOutcomes {
+    pub(crate) calls: Vec<TimedOutcome>,
+    /// Absent where everything lies in device memory.
+    pub(crate) arena: Option<OwnedFd>,
+}
+
+/// One call with inputs of its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Placed {
+    /// A name for the inputs, unique in an evaluation.
+    pub(crate) entry: u32,
+    /// The entry that they are made from.
+    pub(crate) base: u32,
+    pub(crate) recipe: Recipe,
+}
+
+/// How the inputs of a call are made from those of another entry.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Recipe {
+    /// Floating tensors times `scale`, then rolled along their first dimension that is longer than one.
+    Changed { scale: f64, roll: u32 },
+    /// Dense floating tensors with their last `by` rows in front; see [`crate::rotation`].
+    Rotated { by: u32 },
+}
+
+impl Placed {
+    /// The same call with the inputs of another entry.
+    pub(crate) fn instead(self, base: u32, by: u32) -> Self {
+        Self { base, recipe: Recipe::Rotated { by }, ..self }
+    }
+
+    pub(crate) fn to_json(self) -> Value {
+        let recipe = match self.recipe {
+            Recipe::Changed { scale, roll } => json!({"scale": scale, "roll": roll}),
+            Recipe::Rotated { by } => json!({"rotate": by}),
+        };
+        json!({"entry": self.entry, "base": self.base, "recipe": recipe})
+    }
+}
+
+/// The entry that timing builds on: the first draw of the problem's own distribution.
+pub(crate) const BASE: u32 = 0;
+
+/// Whether tensors have the same forms, whatever they hold.
+pub(crate) fn alike(tensors: &[Value], others: &[Value]) -> bool {
+    let same = |(a, b): (&Value, &Value)| ["dtype", "shape", "strides", "nbytes"].iter().all(|field| a[field] == b[field]);
+    tensors.len() == others.len() && tensors.iter().zip(others).all(same)
+}
