@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use kernelwright_evaluate::{BaselineChoice, EvaluateRequest, Evaluator, Limits, Options, Settings};
-use kernelwright_packs::{Entry, Evidence, EvidenceStatus, Kind, PackError, built_in};
-use kernelwright_protocol::{Backend, Target, Verdict};
+use kernelwright_packs::{Entry, Evidence, EvidenceStatus, PackError, built_in};
+use kernelwright_protocol::{Backend, EntryKind, Target, Verdict};
 
 /// Draws of inputs for each: its author has had all of them.
 const TRIALS: u32 = 2;
@@ -69,7 +69,7 @@ impl fmt::Display for Outcome {
 pub fn examples(backend: Backend, choice: Choice) -> Result<Vec<Example>, PackError> {
     let mut found = Vec::new();
     for pack in built_in()? {
-        for entry in pack.entries.iter().filter(|entry| entry.kind == Kind::Example) {
+        for entry in pack.entries.iter().filter(|entry| entry.kind == EntryKind::Example) {
             let is_wanted = match choice {
                 Choice::Proven => {
                     let found = |evidence: &Evidence| evidence.status == EvidenceStatus::Correct && is_of(&evidence.target, backend);

@@ -7,7 +7,8 @@ mod home;
 use std::fs;
 use std::path::Path;
 
-use kernelwright_packs::{EvidenceStatus, Fault, Kind, Labels, Phase, begin, built_in, check, check_built_in, load};
+use kernelwright_packs::{EvidenceStatus, Fault, Labels, begin, built_in, check, check_built_in, load};
+use kernelwright_protocol::{EntryKind, Phase};
 use tempfile::TempDir;
 
 const MANIFEST: &str = r#"
@@ -52,8 +53,8 @@ fn a_pack_is_read_with_its_defaults() {
     let packs = load(folder.path()).unwrap();
     assert_eq!(packs.len(), 1);
     let [tiles, copy] = packs[0].entries.as_slice() else { panic!("{packs:?}") };
-    assert_eq!((tiles.name.as_str(), tiles.kind, tiles.body(), tiles.body_line), ("tiles", Kind::Constraint, "Always.\n", 6));
-    assert_eq!((copy.name.as_str(), copy.kind, copy.body_line), ("copy_rows", Kind::Example, 5));
+    assert_eq!((tiles.name.as_str(), tiles.kind, tiles.body(), tiles.body_line), ("tiles", EntryKind::Constraint, "Always.\n", 6));
+    assert_eq!((copy.name.as_str(), copy.kind, copy.body_line), ("copy_rows", EntryKind::Example, 5));
     assert_eq!(copy.architectures, ["aurora-1"]);
     let problems = check(folder.path()).unwrap();
     assert_eq!(problems.iter().map(|problem| &problem.fault).collect::<Vec<_>>(), [&Fault::NoProblem, &Fault::NoEvidence]);
@@ -101,6 +102,7 @@ fn what_cannot_be_read_is_named_with_file_and_line() {
         reported(&[
             ("pack.toml", MANIFEST),
             ("entries/kind.md", &ENTRY.replace("constraint", "rule")),
+            ("entries/document.md", &ENTRY.replace("constraint", "document")),
             ("entries/key.md", &ENTRY.replace("kind", "sort")),
             ("entries/open.md", "+++\ntitle = \"Open\"\n"),
             ("entries/bare.md", "Only text.\n"),
@@ -111,8 +113,9 @@ fn what_cannot_be_read_is_named_with_file_and_line() {
         @"
         entries/Name.md: `Name` is no name: use lower-case letters, digits and `-`, beginning with a letter or digit
         entries/bare.md:1: no front matter: the first line has to be `+++`
+        entries/document.md:1: an entry is no document: texts without front matter lie in documents/
         entries/key.md:3: unknown field `sort`, expected one of `title`, `kind`, `languages`, `architectures`, `bottleneck`, `phase`, `sources`, `tags`, `problem`, `evidence`, `lesson`
-        entries/kind.md:3: unknown variant `rule`, expected one of `constraint`, `guidance`, `hardware`, `pattern`, `pitfall`, `error`, `api`, `example`, `lesson`
+        entries/kind.md:3: unknown variant `rule`, expected one of `constraint`, `guidance`, `hardware`, `pattern`, `pitfall`, `error`, `api`, `example`, `lesson`, `document`
         entries/open.md:1: the front matter is not closed with a line `+++`
         entries/toml.md:3: string values must be quoted, expected literal string
         examples/kind.py:1: an example says no kind: it is an example

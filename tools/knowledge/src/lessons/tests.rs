@@ -1,7 +1,7 @@
 //! Lessons in a pack of their own.
 
-use kernelwright_packs::{Kind, check, load};
-use kernelwright_protocol::{Backend, CandidateId, Effect, Evidence, Subject};
+use kernelwright_packs::{check, load};
+use kernelwright_protocol::{Backend, CandidateId, Effect, EntryKind, Evidence, Subject};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -83,7 +83,7 @@ fn a_lesson_is_an_entry_that_people_and_packs_can_read() {
     let recorded = desk.book.record(&desk.lesson("keeps a row\nin registers", Some((1, "a")), (2, "b"))).unwrap();
     assert_eq!((recorded.effect, recorded.measurements), (Effect::Faster, 1));
     let packs = load(&desk.pack()).unwrap();
-    assert_eq!((packs[0].id.as_str(), packs[0].entries[0].kind), ("learnt", Kind::Lesson));
+    assert_eq!((packs[0].id.as_str(), packs[0].entries[0].kind), ("learnt", EntryKind::Lesson));
     assert_eq!(format!("learnt/{}", packs[0].entries[0].name), recorded.lesson);
     assert_eq!(check(&desk.pack()).unwrap(), vec![]);
     let text = packs[0].entries[0].text.replace(&desk.folder.path().display().to_string(), "[folder]");
