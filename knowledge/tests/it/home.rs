@@ -92,7 +92,9 @@ fn a_folder_of_documents_becomes_a_pack_and_says_what_it_left_out() {
     desk.write("My Docs/page.html", "<p>Text");
     desk.write("My Docs/latin.txt", b"caf\xe9\n");
     desk.write("My Docs/picture.png", b"\x89PNG");
-    desk.write("My Docs/.git/config.txt", "hidden");
+    for hidden in [".git/config.txt", ".venv/lib/guide.md", "guide/.cache/deep/tiles.md", "guide/.draft.md"] {
+        desk.write(&format!("My Docs/{hidden}"), "hidden");
+    }
     File::create(desk.path("My Docs/huge.md")).unwrap().set_len(200 << 20).unwrap();
     symlink("/etc/passwd", desk.path("My Docs/secrets.txt")).unwrap();
     let added = desk.add("My Docs").unwrap();

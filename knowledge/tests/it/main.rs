@@ -155,8 +155,8 @@ fn what_should_not_be_published_is_named_as_well() {
         entries/heading.md:6: a first-level heading: the title is the heading, begin with `##`
         entries/long.md: 10001 characters; at most 8000 are allowed: split it
         entries/no-source.md:1: no source: say where the facts come from
-        entries/source.md:4: `ftp://x.org/y` is no source: give an https:// address, or a document with its chapter or section
-        entries/source.md:4: `manual` is no source: give an https:// address, or a document with its chapter or section
+        entries/source.md:4: `ftp://x.org/y` is no source: give an https:// address, a document with its chapter or section, or a file of the pack's documents/
+        entries/source.md:4: `manual` is no source: give an https:// address, a document with its chapter or section, or a file of the pack's documents/
         entries/tag.md:4: the tag `tile` is not listed in pack.toml
         examples/broken.py:1: no problem: say which file of problems/ the kernel solves
         examples/broken.py:1: no evidence: say what was found by running or compiling it
@@ -189,6 +189,28 @@ fn examples_and_their_problems_belong_together() {
         problems/unused.py: a problem defines `Model`, `get_inputs` and `get_init_inputs`; `get_init_inputs` is missing
         "
     );
+}
+
+#[test]
+fn examples_that_bring_one_header_along_are_no_copies() {
+    let header: String = (0..60).map(|n| format!("inline float aurora_call_{n}(float x) {{ return x * {n}.0f; }}\n")).collect();
+    let example = |title: &str, own: &str| {
+        let front = format!(
+            "# problem = \"problems/copy.py\"\n# evidence = [{{ target = \"aurora-1\", status = \"not_run\", text = \"no such machine\" }}]\n# sources"
+        );
+        let text =
+            EXAMPLE.replace("Copy", title).replace("Aurora-1 manual, section 4", "documents/include/aurora.h").replace("# sources", &front);
+        text.replace("class", &format!("HEADER = r\"\"\"\n{header}\"\"\"\nOWN = \"{own}\"\n\n\nclass"))
+    };
+    let (copy, turn) = (example("Copy", "rows go straight through"), example("Turn", "columns become rows, tile by tile"));
+    let mut files = vec![("pack.toml", MANIFEST), ("examples/copy.py", &copy), ("examples/turn.py", &turn), ("problems/copy.py", PROBLEM)];
+    insta::assert_snapshot!(reported(&files), @"
+    examples/copy.py:2: `documents/include/aurora.h` is no source: give an https:// address, a document with its chapter or section, or a file of the pack's documents/
+    examples/turn.py:2: `documents/include/aurora.h` is no source: give an https:// address, a document with its chapter or section, or a file of the pack's documents/
+    examples/turn.py: says nearly the same as examples/copy.py: 98 % of it; keep one of them
+    ");
+    files.push(("documents/include/aurora.h", &header));
+    assert_eq!(reported(&files), "");
 }
 
 #[test]
