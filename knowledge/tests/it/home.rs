@@ -127,6 +127,22 @@ fn a_pack_is_installed_as_it_was_written() {
 }
 
 #[test]
+fn what_its_author_should_correct_is_told_where_the_author_has_it() {
+    let desk = Desk::new();
+    let text = "Tiles of sixteen by sixteen halves are loaded by one instruction when the row stride is a multiple of sixteen bytes, and otherwise by \
+                two, which halves the bandwidth that a kernel reaches. Pad rows to such a stride.";
+    desk.write("pack/pack.toml", MANIFEST);
+    desk.write("pack/entries/rows.md", ENTRY.replace("Always.", text));
+    desk.write("pack/entries/tiles.md", ENTRY.replace("Tiles are", "Rows are").replace("Always.", text));
+    let problems: Vec<String> = desk.add("pack").unwrap().problems.iter().map(ToString::to_string).collect();
+    let source = format!("{}/", desk.folder.path().display());
+    assert_eq!(
+        problems.join("\n").replace(&source, ""),
+        "pack/entries/tiles.md: says nearly the same as pack/entries/rows.md: 100 % of it; keep one of them"
+    );
+}
+
+#[test]
 fn a_broken_pack_is_refused_with_the_places_in_the_source() {
     let desk = Desk::new();
     desk.write("pack/pack.toml", MANIFEST);
@@ -135,7 +151,7 @@ fn a_broken_pack_is_refused_with_the_places_in_the_source() {
     insta::assert_snapshot!(desk.refused("pack"), @"
     the pack pack cannot be read:
       pack/entries/bytes.md:2: not UTF-8, at byte 4
-      pack/entries/tiles.md:3: unknown variant `rule`, expected one of `constraint`, `guidance`, `hardware`, `pattern`, `pitfall`, `error`, `api`, `example`, `lesson`
+      pack/entries/tiles.md:3: unknown variant `rule`, expected one of `constraint`, `guidance`, `hardware`, `pattern`, `pitfall`, `error`, `api`, `example`, `lesson`, `document`
     ");
 }
 

@@ -205,9 +205,9 @@ fn examples_that_bring_one_header_along_are_no_copies() {
     let (copy, turn) = (example("Copy", "rows go straight through"), example("Turn", "columns become rows, tile by tile"));
     let mut files = vec![("pack.toml", MANIFEST), ("examples/copy.py", &copy), ("examples/turn.py", &turn), ("problems/copy.py", PROBLEM)];
     insta::assert_snapshot!(reported(&files), @"
-    examples/copy.py:2: `documents/include/aurora.h` is no source: give an https:// address, a document with its chapter or section, or a file of the pack's documents/
-    examples/turn.py:2: `documents/include/aurora.h` is no source: give an https:// address, a document with its chapter or section, or a file of the pack's documents/
-    examples/turn.py: says nearly the same as examples/copy.py: 98 % of it; keep one of them
+    examples/copy.py:5: `documents/include/aurora.h` is no source: give an https:// address, a document with its chapter or section, or a file of the pack's documents/
+    examples/turn.py:5: `documents/include/aurora.h` is no source: give an https:// address, a document with its chapter or section, or a file of the pack's documents/
+    examples/turn.py: says nearly the same as examples/copy.py: 99 % of it; keep one of them
     ");
     files.push(("documents/include/aurora.h", &header));
     assert_eq!(reported(&files), "");

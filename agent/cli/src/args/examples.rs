@@ -65,9 +65,9 @@ Examples:
   kernelwright knowledge add aurora-pack.tar.gz
   kernelwright knowledge add https://github.com/OWNER/REPOSITORY.git
 
-A folder with a pack.toml is installed as it was written. Any other becomes a pack of its documents: md, rst, txt, html, ipynb, pdf, py, rs and C,
-C++ or CUDA sources. Hidden files and folders (.git, .venv) and links are left out. The files are copied; the agent and the knowledge server find the pack
-from then on.";
+A folder with a pack.toml is installed as it was written. Any other becomes a pack of its documents: md, rst, txt, html, ipynb, pdf, py, rs and \
+C, C++ or CUDA sources. Hidden files and folders (.git, .venv) and links are left out. The files are copied; the agent and the knowledge server \
+find the pack from then on.";
 
 pub const KNOWLEDGE_NEW_EXAMPLES: &str = "\
 Examples:

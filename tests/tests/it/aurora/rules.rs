@@ -52,8 +52,9 @@ fn whole_vectors(code: &str) -> bool {
     calls.all(|rest| {
         let address = rest.split([',', ')']).next().unwrap_or_default();
         let Some((_, index)) = address.split_once('+') else { return true };
-        let mut steps = code.split(&format!("{} += ", index.trim())).skip(1).peekable();
-        steps.peek().is_some() && steps.all(|step| step.starts_with("AUR_LANES)"))
+        let step = format!("{} += ", index.trim());
+        let mut steps = code.split(&step).skip(1).peekable();
+        steps.peek().is_some() && steps.all(|rest| rest.starts_with("AUR_LANES)"))
     })
 }
 

@@ -215,7 +215,7 @@ fn a_damaged_file_of_an_installed_pack_is_passed_over_and_named() {
     let root = format!("{}/", folder.path().display());
     let damaged: Vec<String> = library.damaged().unwrap().iter().map(|problem| problem.to_string().replace(&root, "")).collect();
     insta::assert_snapshot!(damaged.join("\n"), @"
-    learnt/entries/c.md: not UTF-8, at byte 7
+    learnt/entries/c.md:2: not UTF-8, at byte 7
     learnt/entries/b.md:1: the front matter is not closed with a line `+++`
     ");
 }
