@@ -26,7 +26,7 @@ pub use self::export::export_built_in;
 pub use self::origin::{Labels, Origin};
 use self::source::Source;
 use crate::document::PdfReader;
-use crate::files::Files;
+use crate::files::{Files, is_hidden};
 use crate::pack::Pack;
 use crate::problem::{PackError, Problem};
 use crate::read::Reading;
@@ -117,7 +117,7 @@ impl Home {
         let mut folders = Vec::new();
         for entry in listed {
             let entry = entry.map_err(failed)?;
-            if !entry.file_name().to_string_lossy().starts_with('.') && entry.path().join("pack.toml").is_file() {
+            if !is_hidden(&entry.path()) && entry.path().join("pack.toml").is_file() {
                 folders.push(entry.path());
             }
         }

@@ -118,6 +118,7 @@ fn a_pack_is_installed_as_it_was_written() {
     desk.write("pack/pack.toml", MANIFEST);
     desk.write("pack/entries/tiles.md", ENTRY);
     desk.write("pack/documents/a.rst", "Aurora\n======\n");
+    desk.write("pack/entries/._tiles.md", b"\x00\x05\x16\x07");
     desk.write("pack/README.md", "Not part of it.");
     let added = desk.add("pack").unwrap();
     assert_eq!((added.pack.id.as_str(), added.pack.entries.len(), documents(&added)), ("aurora", 1, vec!["a.rst"]));

@@ -193,13 +193,13 @@ fn examples_and_their_problems_belong_together() {
 
 #[test]
 fn examples_that_bring_one_header_along_are_no_copies() {
-    let header: String = (0..60).map(|n| format!("inline float aurora_call_{n}(float x) {{ return x * {n}.0f; }}\n")).collect();
+    let calls: Vec<String> = (0..60).map(|n| format!("inline float aurora_call_{n}(float x) {{ return x * {n}.0f; }}\n")).collect();
+    let header = calls.concat();
     let example = |title: &str, own: &str| {
-        let front = format!(
-            "# problem = \"problems/copy.py\"\n# evidence = [{{ target = \"aurora-1\", status = \"not_run\", text = \"no such machine\" }}]\n# sources"
-        );
+        let front = "# problem = \"problems/copy.py\"\n\
+                     # evidence = [{ target = \"aurora-1\", status = \"not_run\", text = \"no such machine\" }]\n# sources";
         let text =
-            EXAMPLE.replace("Copy", title).replace("Aurora-1 manual, section 4", "documents/include/aurora.h").replace("# sources", &front);
+            EXAMPLE.replace("Copy", title).replace("Aurora-1 manual, section 4", "documents/include/aurora.h").replace("# sources", front);
         text.replace("class", &format!("HEADER = r\"\"\"\n{header}\"\"\"\nOWN = \"{own}\"\n\n\nclass"))
     };
     let (copy, turn) = (example("Copy", "rows go straight through"), example("Turn", "columns become rows, tile by tile"));

@@ -15,14 +15,13 @@ pub fn run(context: &Context, settings: &Settings, id: Option<&str>, as_json: bo
     let printer = context.printer;
     let library = library(settings);
     let began = Instant::now();
-    let (packs, what) = match id {
-        Some(id) => (vec![library.index(id)?], format!("{id} is indexed")),
-        None => {
-            let packs = library.packs()?;
-            tell_damaged(printer, &library.damaged()?);
-            let what = format!("{} are indexed", counted(packs.len(), "pack"));
-            (packs, what)
-        }
+    let (packs, what) = if let Some(id) = id {
+        (vec![library.index(id)?], format!("{id} is indexed"))
+    } else {
+        let packs = library.packs()?;
+        tell_damaged(printer, &library.damaged()?);
+        let what = format!("{} are indexed", counted(packs.len(), "pack"));
+        (packs, what)
     };
     let milliseconds = began.elapsed().as_millis();
     if as_json {
