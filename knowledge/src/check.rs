@@ -3,9 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use kernelwright_protocol::EntryKind;
+
 use crate::document::{Document, DocumentError};
 use crate::files::Files;
-use crate::pack::{Entry, Kind, Pack};
+use crate::pack::{Entry, Pack};
 use crate::problem::{Fault, Problem};
 use crate::python;
 use crate::read::Reading;
@@ -18,6 +20,10 @@ const MAX_ENTRY_CHARACTERS: usize = 8_000;
 /// A kernel that is longer teaches nothing any more.
 const MAX_EXAMPLE_CHARACTERS: usize = 16_000;
 
+/// The ends of headers' names, and the size above which nobody puts one into an example.
+const HEADERS: [&str; 5] = ["h", "hh", "hpp", "hxx", "cuh"];
+const MAX_HEADER_BYTES: u64 = MAX_EXAMPLE_CHARACTERS as u64;
+
 /// Titles head passages, which are small.
 const MAX_TITLE_CHARACTERS: usize = 100;
 
@@ -29,9 +35,15 @@ pub(crate) fn check_all(packs: &[Files]) -> Vec<Problem> {
         let Reading { pack, problems: mut found } = Reading::of(files);
         if let Some(pack) = pack {
             check(files, &pack, &mut found);
+            let brought_along = brought_along(&pack);
             for entry in &pack.entries {
                 let path = format!("{}/{}", files.root, entry.path);
-                texts.push((path, entry.path.starts_with("examples/"), Shingles::of(entry.body())));
+                let is_example = entry.path.starts_with("examples/");
+                let mut shingles = Shingles::of(entry.body());
+                if is_example {
+                    shingles.leave_out(&brought_along);
+                }
+                texts.push((path, is_example, shingles));
             }
         }
         found.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
@@ -49,6 +61,15 @@ pub(crate) fn check_all(packs: &[Files]) -> Vec<Problem> {
         }
     }
     problems
+}
+
+/// The headers of a pack. A candidate is one file, so every example that needs one holds all of it: that makes no two examples alike.
+fn brought_along(pack: &Pack) -> Shingles {
+    let is_header = |path: &Path| path.extension().is_some_and(|end| HEADERS.iter().any(|known| end == *known));
+    let has_examples = pack.entries.iter().any(|entry| entry.kind == EntryKind::Example);
+    let headers = pack.documents.iter().filter(|file| has_examples && file.bytes <= MAX_HEADER_BYTES && is_header(Path::new(&file.path)));
+    let texts = pack.root.iter().flat_map(|root| headers.clone().filter_map(|file| Document::read(root, Path::new(&file.path)).ok()));
+    Shingles::of(&texts.map(|header| header.text).collect::<Vec<_>>().join("\n"))
 }
 
 /// What is wrong with one pack, beside what keeps parts of it from being read.
@@ -123,7 +144,7 @@ fn check_problem(entry: &Entry, pack: &Pack, report: &mut impl FnMut(Option<u32>
     if is_example && !entry.body().lines().any(|line| line.starts_with("class ModelNew")) {
         report(None, Fault::NoModelNew);
     }
-    if !is_example && entry.kind == Kind::Example {
+    if !is_example && entry.kind == EntryKind::Example {
         report(line_of(entry, "kind"), Fault::MarkdownExample);
     }
 }
@@ -142,7 +163,7 @@ fn check_front_matter(entry: &Entry, pack: &Pack, report: &mut impl FnMut(Option
         report(Some(1), Fault::NoSource);
     }
     for source in &entry.sources {
-        if !is_source(source) {
+        if !is_source(source, pack) {
             report(line_of(entry, source), Fault::Source(source.clone()));
         }
     }
@@ -153,8 +174,11 @@ fn check_front_matter(entry: &Entry, pack: &Pack, report: &mut impl FnMut(Option
     }
 }
 
-/// An address with a host, or a document named in words; a bare word leads nowhere.
-fn is_source(source: &str) -> bool {
+/// An address with a host, a file of the pack's documents, or a document named in words; a bare word leads nowhere.
+fn is_source(source: &str, pack: &Pack) -> bool {
+    if let Some(path) = source.strip_prefix("documents/") {
+        return pack.documents.iter().any(|file| file.path == path);
+    }
     match source.split_once("://") {
         Some(("https" | "http", rest)) => rest.split('/').next().is_some_and(|host| host.contains('.')) && !source.contains(' '),
         Some(_) => false,

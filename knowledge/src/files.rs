@@ -72,8 +72,6 @@ impl Files {
         if folder.join("pack.toml").is_file() {
             return Ok(vec![Self::of_folder(folder)?]);
         }
-        // Hidden folders are at work, or of another program.
-        let is_hidden = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
         let packs: Vec<PathBuf> = list(folder)?.into_iter().filter(|path| !is_hidden(path) && path.join("pack.toml").is_file()).collect();
         if packs.is_empty() {
             return Err(PackError::NoPack(folder.to_owned()));
@@ -93,7 +91,7 @@ impl Files {
                 continue;
             }
             for path in list(&inner)? {
-                if !has_extension(&path, extension) {
+                if !has_extension(&path, extension) || is_hidden(&path) {
                     continue;
                 }
                 let inside = path.strip_prefix(folder).unwrap_or(&path);
@@ -163,6 +161,11 @@ impl Files {
 
 /// The folders of texts that are read with the pack, and the extension that counts in each.
 pub(crate) const FOLDERS: [(&str, &str); 3] = [("entries", "md"), ("examples", "py"), ("problems", "py")];
+
+/// What is hidden is at work, or of another program: an editor's, a version control's, an archiver's.
+pub(crate) fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
+}
 
 fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)

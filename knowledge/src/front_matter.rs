@@ -1,8 +1,9 @@
 //! The TOML at the head of an entry (between `+++`) and of an example (the same, behind `# `).
 
+use kernelwright_protocol::{Bottleneck, EntryKind, Phase};
 use serde::Deserialize;
 
-use crate::pack::{Bottleneck, Evidence, Kind, Phase};
+use crate::pack::Evidence;
 use crate::problem::Fault;
 
 /// The keys of the front matter, as written.
@@ -11,7 +12,7 @@ use crate::problem::Fault;
 pub(crate) struct FrontMatter {
     pub(crate) title: String,
     #[serde(default)]
-    pub(crate) kind: Option<Kind>,
+    pub(crate) kind: Option<EntryKind>,
     #[serde(default)]
     pub(crate) languages: Option<Vec<String>>,
     #[serde(default)]

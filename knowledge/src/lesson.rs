@@ -2,10 +2,10 @@
 //!
 //! What the table says is the business of whoever writes and ranks lessons. A pack only knows that a lesson has one and nothing else has.
 
+use kernelwright_protocol::EntryKind;
 use serde::de::DeserializeOwned;
 
 use crate::front_matter::{FrontMatter, Placed, Style, split};
-use crate::pack::Kind;
 use crate::problem::Fault;
 
 /// The `[lesson]` table of an entry's file, given the whole text of the file.
@@ -16,6 +16,6 @@ pub fn lesson_table<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
 }
 
 /// Whether the table is there if and only if the kind asks for it.
-pub(crate) fn agrees(kind: Kind, front: &FrontMatter) -> Result<(), Placed> {
-    if (kind == Kind::Lesson) == front.lesson.is_some() { Ok(()) } else { Err((Some(1), Fault::LessonTable)) }
+pub(crate) fn agrees(kind: EntryKind, front: &FrontMatter) -> Result<(), Placed> {
+    if (kind == EntryKind::Lesson) == front.lesson.is_some() { Ok(()) } else { Err((Some(1), Fault::LessonTable)) }
 }

@@ -21,7 +21,7 @@ mod skeleton;
 pub use document::{Document, DocumentError, DocumentFile, Format, LineNumbers, PDF_VERB, PdfReader, Structure, print_pdf};
 pub use home::{Added, Home, HomeError, Installed, Labels, Origin, Progress, Skipped, export_built_in};
 pub use lesson::lesson_table;
-pub use pack::{Bottleneck, Entry, Evidence, EvidenceStatus, Kind, Pack, Phase, ProblemFile};
+pub use pack::{Entry, Evidence, EvidenceStatus, Pack, ProblemFile};
 pub use problem::{Fault, PackError, Problem};
 pub use skeleton::begin;
 

@@ -1,8 +1,8 @@
 //! What a pack holds once it has been read.
 
-use std::fmt;
 use std::path::PathBuf;
 
+use kernelwright_protocol::{Bottleneck, EntryKind, Phase};
 use serde::{Deserialize, Serialize};
 
 use crate::document::DocumentFile;
@@ -54,8 +54,8 @@ pub struct Entry {
     pub name: String,
     /// Its title.
     pub title: String,
-    /// What it is for.
-    pub kind: Kind,
+    /// What it is for; never a document, which is no entry.
+    pub kind: EntryKind,
     /// Languages it holds for; empty for any.
     pub languages: Vec<String>,
     /// Architectures it holds for; empty for any.
@@ -89,60 +89,6 @@ impl Entry {
     }
 }
 
-/// What an entry is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// A rule that code has to keep.
-    Constraint,
-    /// How to go about something.
-    Guidance,
-    /// A fact about a machine.
-    Hardware,
-    /// A transformation that pays, and when.
-    Pattern,
-    /// Something that goes wrong, and why.
-    Pitfall,
-    /// An error message, its cause and its cure.
-    Error,
-    /// How a named interface is called.
-    Api,
-    /// A complete kernel.
-    Example,
-    /// What a verified run taught.
-    Lesson,
-}
-
-/// A part of the work on a kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// Before code is written: what bounds the problem, which form to choose.
-    Analyse,
-    /// Writing the kernel.
-    Write,
-    /// It does not build, crashes or is wrong.
-    Debug,
-    /// It is right and should be faster.
-    Tune,
-    /// Making sure that it is right and that its time is real.
-    Verify,
-}
-
-impl Phase {
-    /// The word in front matter.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Analyse => "analyse",
-            Self::Write => "write",
-            Self::Debug => "debug",
-            Self::Tune => "tune",
-            Self::Verify => "verify",
-        }
-    }
-}
-
 /// What was found by trying something on one target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -165,38 +111,4 @@ pub enum EvidenceStatus {
     Compiled,
     /// Neither; the text says why.
     NotRun,
-}
-
-/// What keeps a kernel from being faster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Bottleneck {
-    /// Bytes per second between memory and chip.
-    MemoryBandwidth,
-    /// Operations per second.
-    Compute,
-    /// Waiting for single loads or dependent operations.
-    Latency,
-    /// The fixed cost of each launch or call.
-    LaunchOverhead,
-    /// Too little parallel work on the chip to hide latency.
-    Occupancy,
-    /// Barriers, atomics and serial sections.
-    Synchronization,
-    /// Registers, shared memory or cache that do not suffice.
-    Capacity,
-}
-
-impl fmt::Display for Bottleneck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::MemoryBandwidth => "memory bandwidth",
-            Self::Compute => "compute",
-            Self::Latency => "latency",
-            Self::LaunchOverhead => "launch overhead",
-            Self::Occupancy => "occupancy",
-            Self::Synchronization => "synchronization",
-            Self::Capacity => "capacity",
-        })
-    }
 }

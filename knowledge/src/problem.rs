@@ -19,8 +19,14 @@ pub struct Problem {
 impl Problem {
     /// The same problem of a pack that lies elsewhere.
     pub(crate) fn moved(mut self, from: &str, to: &str) -> Self {
-        if let Some(inside) = self.path.strip_prefix(from) {
-            self.path = format!("{to}{inside}");
+        let elsewhere = |path: &mut String| {
+            if let Some(inside) = path.strip_prefix(from) {
+                *path = format!("{to}{inside}");
+            }
+        };
+        elsewhere(&mut self.path);
+        if let Fault::NearDuplicate { other, .. } = &mut self.fault {
+            elsewhere(other);
         }
         self
     }
@@ -85,7 +91,7 @@ pub enum Fault {
     #[error("no source: say where the facts come from")]
     NoSource,
     /// A source that leads nowhere.
-    #[error("`{0}` is no source: give an https:// address, or a document with its chapter or section")]
+    #[error("`{0}` is no source: give an https:// address, a document with its chapter or section, or a file of the pack's documents/")]
     Source(String),
     /// A tag that the pack does not know.
     #[error("the tag `{0}` is not listed in pack.toml")]
@@ -113,6 +119,9 @@ pub enum Fault {
     /// Only examples are kernels, and `kind` is not theirs to say.
     #[error("an example says no kind: it is an example")]
     ExampleKind,
+    /// A document has no front matter, and what has one is none.
+    #[error("an entry is no document: texts without front matter lie in documents/")]
+    DocumentKind,
     /// Two texts say the same.
     #[error("says nearly the same as {other}: {percent} % of it; keep one of them")]
     NearDuplicate {

@@ -1,11 +1,12 @@
 //! From files to a pack, collecting on the way everything that keeps them from being understood.
 
+use kernelwright_protocol::EntryKind;
 use serde::Deserialize;
 
 use crate::files::{Files, TextFile};
 use crate::front_matter::{Placed, Style, parse, split};
 use crate::lesson;
-use crate::pack::{Entry, Kind, Pack, ProblemFile};
+use crate::pack::{Entry, Pack, ProblemFile};
 use crate::problem::{Fault, PackError, Problem};
 
 /// The keys of `pack.toml`, as written.
@@ -79,6 +80,14 @@ impl Reading {
         Self { pack: Some(pack), problems }
     }
 
+    /// The pack with what of it could be read, and why the rest could not; nothing without its manifest.
+    pub(crate) fn into_readable(self, files: &Files) -> Result<(Pack, Vec<Problem>), PackError> {
+        match self.pack {
+            Some(pack) => Ok((pack, self.problems)),
+            None => Err(PackError::Broken { root: files.root.clone(), problems: self.problems }),
+        }
+    }
+
     /// The pack, if all of it could be read.
     pub(crate) fn into_pack(self, files: &Files) -> Result<Pack, PackError> {
         match self.pack {
@@ -106,8 +115,9 @@ fn read_entry(file: &TextFile, manifest: &Manifest) -> Result<Entry, Placed> {
     }
     let (front, body_line) = split(&file.text, if is_example { Style::Python } else { Style::Markdown })?;
     let kind = match (is_example, front.kind) {
-        (true, None) => Kind::Example,
+        (true, None) => EntryKind::Example,
         (true, Some(_)) => return Err((Some(1), Fault::ExampleKind)),
+        (false, Some(EntryKind::Document)) => return Err((Some(1), Fault::DocumentKind)),
         (false, Some(kind)) => kind,
         (false, None) => return Err((Some(1), Fault::Form("missing field `kind`".to_owned()))),
     };

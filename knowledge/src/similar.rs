@@ -27,6 +27,11 @@ impl Shingles {
         Self(words.windows(RUN).map(hash).collect())
     }
 
+    /// Forgets what is in another text as well.
+    pub(crate) fn leave_out(&mut self, other: &Self) {
+        self.0.retain(|run| !other.0.contains(run));
+    }
+
     /// How much of the shorter text is in the other, in percent, if that makes it a copy.
     pub(crate) fn shared(&self, other: &Self) -> Option<u32> {
         let shorter = self.0.len().min(other.0.len());

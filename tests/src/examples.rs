@@ -1,4 +1,4 @@
-//! The example kernels of the built-in packs, evaluated against the problems that they say they solve.
+//! The example kernels of packs, evaluated against the problems that they say they solve.
 //!
 //! A pack's example carries evidence: on which target it was found correct. What it says has to stay true, so the same code runs as a test on
 //! the CPU and as a program (`make test-gpu`) wherever there is a device.
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use kernelwright_evaluate::{BaselineChoice, EvaluateRequest, Evaluator, Limits, Options, Settings};
-use kernelwright_packs::{Entry, Evidence, EvidenceStatus, Kind, PackError, built_in};
-use kernelwright_protocol::{Backend, Target, Verdict};
+use kernelwright_packs::{Entry, Evidence, EvidenceStatus, Pack, PackError, built_in};
+use kernelwright_protocol::{Backend, EntryKind, Target, Verdict};
 
 /// Draws of inputs for each: its author has had all of them.
 const TRIALS: u32 = 2;
@@ -41,8 +41,20 @@ pub enum Question {
 pub struct Example {
     /// `pack/entry`.
     pub id: String,
-    problem: String,
-    candidate: String,
+    /// The problem's text.
+    pub problem: String,
+    /// The kernel's.
+    pub candidate: String,
+}
+
+impl Example {
+    /// An entry of a pack with the problem that it solves; nothing for one that solves none.
+    #[must_use]
+    pub fn of(pack: &Pack, entry: &Entry) -> Option<Self> {
+        let problem = pack.problems.iter().find(|file| Some(&file.path) == entry.problem.as_ref())?;
+        let id = format!("{}/{}", pack.id, entry.name);
+        Some(Self { id, problem: problem.text.clone(), candidate: entry.text.clone() })
+    }
 }
 
 /// What became of one.
@@ -65,11 +77,11 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// The examples for a backend, in the order of packs and files.
+/// The built-in packs' examples for a backend, in the order of packs and files.
 pub fn examples(backend: Backend, choice: Choice) -> Result<Vec<Example>, PackError> {
     let mut found = Vec::new();
     for pack in built_in()? {
-        for entry in pack.entries.iter().filter(|entry| entry.kind == Kind::Example) {
+        for entry in pack.entries.iter().filter(|entry| entry.kind == EntryKind::Example) {
             let is_wanted = match choice {
                 Choice::Proven => {
                     let found = |evidence: &Evidence| evidence.status == EvidenceStatus::Correct && is_of(&evidence.target, backend);
@@ -77,11 +89,7 @@ pub fn examples(backend: Backend, choice: Choice) -> Result<Vec<Example>, PackEr
                 }
                 Choice::All => could_run(entry, backend),
             };
-            let problem = pack.problems.iter().find(|file| Some(&file.path) == entry.problem.as_ref());
-            if let Some(problem) = problem.filter(|_| is_wanted) {
-                let id = format!("{}/{}", pack.id, entry.name);
-                found.push(Example { id, problem: problem.text.clone(), candidate: entry.text.clone() });
-            }
+            found.extend(Example::of(&pack, entry).filter(|_| is_wanted));
         }
     }
     Ok(found)

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use super::FOLDER;
 use super::format::Format;
+use crate::files::is_hidden;
 use crate::problem::PackError;
 
 /// How deep folders may lie in each other; a guard against mounts that contain themselves.
@@ -49,7 +50,7 @@ impl Listing {
         for entry in fs::read_dir(folder).map_err(failed(folder))? {
             let entry = entry.map_err(failed(folder))?;
             let path = entry.path();
-            if entry.file_name().to_string_lossy().starts_with('.') {
+            if is_hidden(&path) {
                 continue;
             }
             // Of the entry itself: a link is neither a folder nor a file here.

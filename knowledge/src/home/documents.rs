@@ -14,7 +14,7 @@ use super::error::HomeError;
 use super::origin::Origin;
 use super::source::Fetched;
 use crate::document::{Document, FOLDER, Format, PdfReader, extracted};
-use crate::files::FOLDERS;
+use crate::files::{FOLDERS, is_hidden};
 use crate::read::is_name;
 
 /// More documents than any manual has; each is a file in the home.
@@ -153,7 +153,7 @@ impl Copying<'_> {
         fs::create_dir(to).map_err(|error| HomeError::io(to, error))?;
         for entry in fs::read_dir(from).map_err(|error| HomeError::io(from, error))? {
             let path = entry.map_err(|error| HomeError::io(from, error))?.path();
-            if path.extension().is_some_and(|found| found == extension) {
+            if path.extension().is_some_and(|found| found == extension) && !is_hidden(&path) {
                 let metadata = fs::symlink_metadata(&path).map_err(|error| HomeError::io(&path, error))?;
                 if metadata.is_file() {
                     copy(&path, &to.join(path.file_name().unwrap_or_default()))?;
@@ -186,7 +186,7 @@ impl Copying<'_> {
         for entry in listed {
             let entry = entry.map_err(|error| HomeError::io(folder, error))?;
             let path = entry.path();
-            if entry.file_name().to_string_lossy().starts_with('.') || path == self.home {
+            if is_hidden(&path) || path == self.home {
                 continue;
             }
             let kind = entry.file_type().map_err(|error| HomeError::io(&path, error))?;

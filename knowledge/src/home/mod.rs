@@ -26,9 +26,10 @@ pub use self::export::export_built_in;
 pub use self::origin::{Labels, Origin};
 use self::source::Source;
 use crate::document::PdfReader;
-use crate::files::Files;
+use crate::files::{Files, is_hidden};
 use crate::pack::Pack;
 use crate::problem::{PackError, Problem};
+use crate::read::Reading;
 use crate::{check, load};
 
 /// How folders at work begin; nothing that is hidden is a pack.
@@ -53,8 +54,10 @@ pub struct Installed {
     pub id: String,
     /// Its folder.
     pub folder: PathBuf,
-    /// The pack, or why it cannot be read.
+    /// The pack with every file that can be read, or why there is none.
     pub pack: Result<Pack, PackError>,
+    /// Files of it that were damaged after it was installed, and are passed over.
+    pub damaged: Vec<Problem>,
     /// Where it came from; `None` for one that was put there by hand.
     pub origin: Option<Origin>,
 }
@@ -114,7 +117,7 @@ impl Home {
         let mut folders = Vec::new();
         for entry in listed {
             let entry = entry.map_err(failed)?;
-            if !entry.file_name().to_string_lossy().starts_with('.') && entry.path().join("pack.toml").is_file() {
+            if !is_hidden(&entry.path()) && entry.path().join("pack.toml").is_file() {
                 folders.push(entry.path());
             }
         }
@@ -122,13 +125,15 @@ impl Home {
         Ok(folders)
     }
 
-    /// Its packs, in the order of their ids. One that cannot be read does not hide the others.
+    /// Its packs, in the order of their ids. One that cannot be read does not hide the others, nor does a damaged file the rest of its pack.
     pub fn packs(&self) -> Result<Vec<Installed>, HomeError> {
-        let installed = |folder: PathBuf| Installed {
-            id: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            pack: load_one(&folder),
-            origin: Origin::read(&folder),
-            folder,
+        let installed = |folder: PathBuf| {
+            let (pack, damaged) = match readable(&folder) {
+                Ok((pack, damaged)) => (Ok(pack), damaged),
+                Err(error) => (Err(error), vec![]),
+            };
+            let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            Installed { id, pack, damaged, origin: Origin::read(&folder), folder }
         };
         Ok(self.folders()?.into_iter().map(installed).collect())
     }
@@ -232,6 +237,12 @@ impl Home {
         }
         Ok(file)
     }
+}
+
+/// What can be read of the pack in a folder, and why the rest cannot.
+fn readable(folder: &Path) -> Result<(Pack, Vec<Problem>), PackError> {
+    let files = Files::in_folder(folder)?.pop().ok_or_else(|| PackError::NoPack(folder.to_owned()))?;
+    Reading::of(&files).into_readable(&files)
 }
 
 /// The pack in a folder that has a `pack.toml`.

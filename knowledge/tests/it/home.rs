@@ -92,7 +92,9 @@ fn a_folder_of_documents_becomes_a_pack_and_says_what_it_left_out() {
     desk.write("My Docs/page.html", "<p>Text");
     desk.write("My Docs/latin.txt", b"caf\xe9\n");
     desk.write("My Docs/picture.png", b"\x89PNG");
-    desk.write("My Docs/.git/config.txt", "hidden");
+    for hidden in [".git/config.txt", ".venv/lib/guide.md", "guide/.cache/deep/tiles.md", "guide/.draft.md"] {
+        desk.write(&format!("My Docs/{hidden}"), "hidden");
+    }
     File::create(desk.path("My Docs/huge.md")).unwrap().set_len(200 << 20).unwrap();
     symlink("/etc/passwd", desk.path("My Docs/secrets.txt")).unwrap();
     let added = desk.add("My Docs").unwrap();
@@ -116,12 +118,29 @@ fn a_pack_is_installed_as_it_was_written() {
     desk.write("pack/pack.toml", MANIFEST);
     desk.write("pack/entries/tiles.md", ENTRY);
     desk.write("pack/documents/a.rst", "Aurora\n======\n");
+    desk.write("pack/entries/._tiles.md", b"\x00\x05\x16\x07");
     desk.write("pack/README.md", "Not part of it.");
     let added = desk.add("pack").unwrap();
     assert_eq!((added.pack.id.as_str(), added.pack.entries.len(), documents(&added)), ("aurora", 1, vec!["a.rst"]));
     assert!(!desk.home.folder().join("aurora/README.md").exists());
     assert!(matches!(desk.add("pack").unwrap_err(), HomeError::AlreadyThere(id) if id == "aurora"));
     assert!(matches!(desk.add_as("pack", Some("borealis")).unwrap_err(), HomeError::OtherId { .. }));
+}
+
+#[test]
+fn what_its_author_should_correct_is_told_where_the_author_has_it() {
+    let desk = Desk::new();
+    let text = "Tiles of sixteen by sixteen halves are loaded by one instruction when the row stride is a multiple of sixteen bytes, and otherwise by \
+                two, which halves the bandwidth that a kernel reaches. Pad rows to such a stride.";
+    desk.write("pack/pack.toml", MANIFEST);
+    desk.write("pack/entries/rows.md", ENTRY.replace("Always.", text));
+    desk.write("pack/entries/tiles.md", ENTRY.replace("Tiles are", "Rows are").replace("Always.", text));
+    let problems: Vec<String> = desk.add("pack").unwrap().problems.iter().map(ToString::to_string).collect();
+    let source = format!("{}/", desk.folder.path().display());
+    assert_eq!(
+        problems.join("\n").replace(&source, ""),
+        "pack/entries/tiles.md: says nearly the same as pack/entries/rows.md: 100 % of it; keep one of them"
+    );
 }
 
 #[test]
@@ -133,7 +152,7 @@ fn a_broken_pack_is_refused_with_the_places_in_the_source() {
     insta::assert_snapshot!(desk.refused("pack"), @"
     the pack pack cannot be read:
       pack/entries/bytes.md:2: not UTF-8, at byte 4
-      pack/entries/tiles.md:3: unknown variant `rule`, expected one of `constraint`, `guidance`, `hardware`, `pattern`, `pitfall`, `error`, `api`, `example`, `lesson`
+      pack/entries/tiles.md:3: unknown variant `rule`, expected one of `constraint`, `guidance`, `hardware`, `pattern`, `pitfall`, `error`, `api`, `example`, `lesson`, `document`
     ");
 }
 

@@ -7,7 +7,8 @@ mod home;
 use std::fs;
 use std::path::Path;
 
-use kernelwright_packs::{EvidenceStatus, Fault, Kind, Labels, Phase, begin, built_in, check, check_built_in, load};
+use kernelwright_packs::{EvidenceStatus, Fault, Labels, begin, built_in, check, check_built_in, load};
+use kernelwright_protocol::{EntryKind, Phase};
 use tempfile::TempDir;
 
 const MANIFEST: &str = r#"
@@ -52,8 +53,8 @@ fn a_pack_is_read_with_its_defaults() {
     let packs = load(folder.path()).unwrap();
     assert_eq!(packs.len(), 1);
     let [tiles, copy] = packs[0].entries.as_slice() else { panic!("{packs:?}") };
-    assert_eq!((tiles.name.as_str(), tiles.kind, tiles.body(), tiles.body_line), ("tiles", Kind::Constraint, "Always.\n", 6));
-    assert_eq!((copy.name.as_str(), copy.kind, copy.body_line), ("copy_rows", Kind::Example, 5));
+    assert_eq!((tiles.name.as_str(), tiles.kind, tiles.body(), tiles.body_line), ("tiles", EntryKind::Constraint, "Always.\n", 6));
+    assert_eq!((copy.name.as_str(), copy.kind, copy.body_line), ("copy_rows", EntryKind::Example, 5));
     assert_eq!(copy.architectures, ["aurora-1"]);
     let problems = check(folder.path()).unwrap();
     assert_eq!(problems.iter().map(|problem| &problem.fault).collect::<Vec<_>>(), [&Fault::NoProblem, &Fault::NoEvidence]);
@@ -101,6 +102,7 @@ fn what_cannot_be_read_is_named_with_file_and_line() {
         reported(&[
             ("pack.toml", MANIFEST),
             ("entries/kind.md", &ENTRY.replace("constraint", "rule")),
+            ("entries/document.md", &ENTRY.replace("constraint", "document")),
             ("entries/key.md", &ENTRY.replace("kind", "sort")),
             ("entries/open.md", "+++\ntitle = \"Open\"\n"),
             ("entries/bare.md", "Only text.\n"),
@@ -111,8 +113,9 @@ fn what_cannot_be_read_is_named_with_file_and_line() {
         @"
         entries/Name.md: `Name` is no name: use lower-case letters, digits and `-`, beginning with a letter or digit
         entries/bare.md:1: no front matter: the first line has to be `+++`
+        entries/document.md:1: an entry is no document: texts without front matter lie in documents/
         entries/key.md:3: unknown field `sort`, expected one of `title`, `kind`, `languages`, `architectures`, `bottleneck`, `phase`, `sources`, `tags`, `problem`, `evidence`, `lesson`
-        entries/kind.md:3: unknown variant `rule`, expected one of `constraint`, `guidance`, `hardware`, `pattern`, `pitfall`, `error`, `api`, `example`, `lesson`
+        entries/kind.md:3: unknown variant `rule`, expected one of `constraint`, `guidance`, `hardware`, `pattern`, `pitfall`, `error`, `api`, `example`, `lesson`, `document`
         entries/open.md:1: the front matter is not closed with a line `+++`
         entries/toml.md:3: string values must be quoted, expected literal string
         examples/kind.py:1: an example says no kind: it is an example
@@ -152,8 +155,8 @@ fn what_should_not_be_published_is_named_as_well() {
         entries/heading.md:6: a first-level heading: the title is the heading, begin with `##`
         entries/long.md: 10001 characters; at most 8000 are allowed: split it
         entries/no-source.md:1: no source: say where the facts come from
-        entries/source.md:4: `ftp://x.org/y` is no source: give an https:// address, or a document with its chapter or section
-        entries/source.md:4: `manual` is no source: give an https:// address, or a document with its chapter or section
+        entries/source.md:4: `ftp://x.org/y` is no source: give an https:// address, a document with its chapter or section, or a file of the pack's documents/
+        entries/source.md:4: `manual` is no source: give an https:// address, a document with its chapter or section, or a file of the pack's documents/
         entries/tag.md:4: the tag `tile` is not listed in pack.toml
         examples/broken.py:1: no problem: say which file of problems/ the kernel solves
         examples/broken.py:1: no evidence: say what was found by running or compiling it
@@ -186,6 +189,28 @@ fn examples_and_their_problems_belong_together() {
         problems/unused.py: a problem defines `Model`, `get_inputs` and `get_init_inputs`; `get_init_inputs` is missing
         "
     );
+}
+
+#[test]
+fn examples_that_bring_one_header_along_are_no_copies() {
+    let calls: Vec<String> = (0..60).map(|n| format!("inline float aurora_call_{n}(float x) {{ return x * {n}.0f; }}\n")).collect();
+    let header = calls.concat();
+    let example = |title: &str, own: &str| {
+        let front = "# problem = \"problems/copy.py\"\n\
+                     # evidence = [{ target = \"aurora-1\", status = \"not_run\", text = \"no such machine\" }]\n# sources";
+        let text =
+            EXAMPLE.replace("Copy", title).replace("Aurora-1 manual, section 4", "documents/include/aurora.h").replace("# sources", front);
+        text.replace("class", &format!("HEADER = r\"\"\"\n{header}\"\"\"\nOWN = \"{own}\"\n\n\nclass"))
+    };
+    let (copy, turn) = (example("Copy", "rows go straight through"), example("Turn", "columns become rows, tile by tile"));
+    let mut files = vec![("pack.toml", MANIFEST), ("examples/copy.py", &copy), ("examples/turn.py", &turn), ("problems/copy.py", PROBLEM)];
+    insta::assert_snapshot!(reported(&files), @"
+    examples/copy.py:5: `documents/include/aurora.h` is no source: give an https:// address, a document with its chapter or section, or a file of the pack's documents/
+    examples/turn.py:5: `documents/include/aurora.h` is no source: give an https:// address, a document with its chapter or section, or a file of the pack's documents/
+    examples/turn.py: says nearly the same as examples/copy.py: 99 % of it; keep one of them
+    ");
+    files.push(("documents/include/aurora.h", &header));
+    assert_eq!(reported(&files), "");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod adversarial;
 mod agent;
+mod aurora;
 mod bad_input;
 mod builds;
 mod compile;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use kernelwright_packs::{Entry as PackEntry, Kind, Pack};
+use kernelwright_packs::{Entry as PackEntry, Pack};
 use kernelwright_protocol::{Entry, EntryKind};
 
 use crate::index::entry_id;
@@ -20,11 +20,13 @@ pub(crate) fn of(packs: &[Pack]) -> Entry {
         let _ = writeln!(text, "- `{}` ({} entries{documents}): {}", pack.id, pack.entries.len(), pack.description);
     }
     section(&mut text, packs, "By platform", platforms);
-    section(&mut text, packs, "By bottleneck", |_, entry| entry.bottleneck.iter().map(ToString::to_string).collect());
+    section(&mut text, packs, "By bottleneck", |_, entry| {
+        entry.bottleneck.iter().map(|bottleneck| bottleneck.as_str().to_owned()).collect()
+    });
     section(&mut text, packs, "By phase", |_, entry| entry.phase.iter().map(|phase| phase.as_str().to_owned()).collect());
     section(&mut text, packs, "Example kernels", |_, entry| {
         let languages = if entry.languages.is_empty() { vec!["any language".to_owned()] } else { entry.languages.clone() };
-        if entry.kind == Kind::Example { languages } else { Vec::new() }
+        if entry.kind == EntryKind::Example { languages } else { Vec::new() }
     });
     Entry {
         id: ID.to_owned(),
@@ -48,7 +50,7 @@ fn section(text: &mut String, packs: &[Pack], title: &str, values: impl Fn(&Pack
     let mut by_value: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for pack in packs {
         // Lessons are many and found by what they are about.
-        for entry in pack.entries.iter().filter(|entry| entry.kind != Kind::Lesson) {
+        for entry in pack.entries.iter().filter(|entry| entry.kind != EntryKind::Lesson) {
             for value in values(pack, entry) {
                 by_value.entry(value).or_default().push(entry_id(pack, entry));
             }

@@ -1,22 +1,26 @@
 //! The packs and the indexes over them.
 
-use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use kernelwright_packs::{Document, Home, Pack, built_in, load};
+use kernelwright_packs::{Document, Pack, Problem};
 use kernelwright_protocol::{Bottleneck, Entry, EntryKind, PackSummary, Passage, Passages, Phase};
 use tantivy::Searcher;
 
 use crate::contents;
 use crate::error::LibraryError;
-use crate::index::{self, PackIndex, Stored, entry_id, wire_kind};
+use crate::index::{self, PackIndex, Stored, entry_id};
+use crate::packs::{self, Users};
 use crate::passages::{Hit, joined, shown};
 use crate::rank::{Filters, Searched, rank};
 
 /// How much of an entry is read at once: more than any entry has, so that only long examples and documents need a second call.
 const PAGE_CHARACTERS: usize = 12_000;
+
+/// What the note under a passage that was cut takes at most.
+const MARK_BYTES: usize = 40;
 
 /// How many similar ids a wrong one is answered with.
 const NEAREST_IDS: usize = 5;
@@ -111,15 +115,12 @@ impl Library {
 
     /// The packs there are.
     pub fn packs(&self) -> Result<Vec<PackSummary>, LibraryError> {
-        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let summary = |pack: &Pack| PackSummary {
-            id: pack.id.clone(),
-            version: pack.version.clone(),
-            description: pack.description.clone(),
-            entries: number(pack.entries.len()),
-            documents: number(pack.documents.len()),
-        };
-        Ok(self.shelves()?.packs.iter().map(summary).collect())
+        Ok(self.shelves()?.packs.iter().map(packs::summary).collect())
+    }
+
+    /// Files of installed packs that cannot be read: they are passed over, and the rest of their packs is searched.
+    pub fn damaged(&self) -> Result<Vec<Problem>, LibraryError> {
+        Ok(self.shelves()?.damaged.clone())
     }
 
     /// Looks at the user's packs now instead of within some seconds, and indexes what has changed: for whoever has just written one.
@@ -128,6 +129,24 @@ impl Library {
         let shelves = Arc::new(Shelves::again(&before, &self.settings)?);
         *lock(&self.known) = Some(Known { shelves, looked: Instant::now() });
         Ok(())
+    }
+
+    /// Brings the index of one pack up to date and leaves the others as they are. The built-in packs share one.
+    pub fn index(&self, id: &str) -> Result<PackSummary, LibraryError> {
+        let built_in = packs::inside(&self.settings)?;
+        let users = Users::of(&self.settings, &built_in)?.packs;
+        let cache = self.settings.cache_dir.as_deref();
+        if let Some(pack) = users.iter().find(|pack| pack.id == id) {
+            index::of_pack(pack, cache)?;
+            return Ok(packs::summary(pack));
+        }
+        match built_in.iter().find(|pack| pack.id == id) {
+            Some(pack) => {
+                index::built_in(&built_in, cache)?;
+                Ok(packs::summary(pack))
+            }
+            None => Err(packs::unknown(id, built_in.iter().chain(&users))),
+        }
     }
 
     pub(crate) fn shelves(&self) -> Result<Arc<Shelves>, LibraryError> {
@@ -169,6 +188,7 @@ pub(crate) struct Shelves {
     /// The built-in packs first.
     pub(crate) packs: Vec<Pack>,
     built_in: usize,
+    damaged: Vec<Problem>,
     /// The built-in packs' index, if there are such packs, then one for each of the user's.
     indexes: Vec<Arc<PackIndex>>,
 }
@@ -183,9 +203,9 @@ impl Shelves {
     fn fill(settings: &Settings) -> Result<Self, LibraryError> {
         let started = Instant::now();
         let cache = settings.cache_dir.as_deref();
-        let packs = if settings.built_in == BuiltIn::Included { built_in()? } else { Vec::new() };
+        let packs = packs::inside(settings)?;
         let indexes = if packs.is_empty() { Vec::new() } else { vec![Arc::new(index::built_in(&packs, cache)?)] };
-        let shelves = Self { built_in: packs.len(), packs, indexes }.with_packs_of(settings, None)?;
+        let shelves = Self { built_in: packs.len(), packs, damaged: Vec::new(), indexes }.with_packs_of(settings, None)?;
         tracing::info!(packs = shelves.packs.len(), elapsed = ?started.elapsed(), "library opened");
         Ok(shelves)
     }
@@ -194,20 +214,13 @@ impl Shelves {
     fn again(before: &Self, settings: &Settings) -> Result<Self, LibraryError> {
         let packs = before.packs[..before.built_in].to_vec();
         let indexes = before.indexes[..usize::from(before.built_in > 0)].to_vec();
-        Self { packs, built_in: before.built_in, indexes }.with_packs_of(settings, Some(before))
+        Self { packs, built_in: before.built_in, damaged: Vec::new(), indexes }.with_packs_of(settings, Some(before))
     }
 
     fn with_packs_of(mut self, settings: &Settings, before: Option<&Self>) -> Result<Self, LibraryError> {
-        for folder in &settings.packs {
-            self.packs.extend(load(folder)?);
-        }
-        if let Some(home) = &settings.home {
-            self.packs.extend(installed(&Home::at(home), &self.packs));
-        }
-        let mut ids = HashSet::new();
-        if let Some(pack) = self.packs.iter().find(|pack| !ids.insert(&pack.id)) {
-            return Err(LibraryError::DuplicatePack(pack.id.clone()));
-        }
+        let Users { packs, damaged } = Users::of(settings, &self.packs)?;
+        self.packs.extend(packs);
+        self.damaged = damaged;
         for pack in &self.packs[self.built_in..] {
             let unchanged = before.and_then(|before| before.index_of(pack)).filter(|index| index.is_current());
             let index = match unchanged {
@@ -241,10 +254,7 @@ impl Shelves {
     /// Refuses a pack that does not exist.
     pub(crate) fn require(&self, pack: Option<&str>) -> Result<(), LibraryError> {
         match pack {
-            Some(id) if self.packs.iter().all(|pack| pack.id != id) => {
-                let known = self.packs.iter().map(|pack| pack.id.clone()).collect();
-                Err(LibraryError::UnknownPack { id: id.to_owned(), known })
-            }
+            Some(id) if self.packs.iter().all(|pack| pack.id != id) => Err(packs::unknown(id, self.packs.iter())),
             _ => Ok(()),
         }
     }
@@ -272,6 +282,7 @@ impl Shelves {
             .map(|hit| passage(&searched[hit.index], hit))
             .collect::<Result<Vec<Passage>, LibraryError>>()?;
         if let Some(budget) = query.max_bytes {
+            let budget = budget.saturating_sub(passages.len() * MARK_BYTES);
             let texts: Vec<&str> = passages.iter().map(|passage| passage.text.as_str()).collect();
             let shown = shown(&texts, budget);
             for (passage, shown) in passages.iter_mut().zip(shown) {
@@ -294,7 +305,7 @@ impl Shelves {
                 let whole = Entry {
                     id: id.to_owned(),
                     title: entry.title.clone(),
-                    kind: wire_kind(entry.kind),
+                    kind: entry.kind,
                     sources: entry.sources.clone(),
                     text: entry.body().to_owned(),
                     next_offset: None,
@@ -380,12 +391,16 @@ pub(crate) fn lines(searcher: &Searcher, address: tantivy::DocAddress) -> Result
     Ok((line("start_line")?, line("end_line")?))
 }
 
-/// Keeps the first lines of a passage.
+/// Keeps the first lines of a passage and says what is missing: a list of rules that ends in the middle must not look complete.
 fn cut(passage: &mut Passage, lines: usize) {
-    if lines >= passage.text.lines().count() {
+    let all = passage.text.lines().count();
+    if lines >= all {
         return;
     }
     passage.text = passage.text.lines().take(lines).collect::<Vec<_>>().join("\n");
+    if lines > 0 {
+        let _ = write!(passage.text, "\n[{} more lines: read_entry]", all - lines);
+    }
     let last = passage.start_line + u32::try_from(lines.max(1) - 1).unwrap_or(u32::MAX);
     passage.end_line = passage.end_line.min(last);
 }
@@ -398,24 +413,4 @@ fn page(mut whole: Entry, offset: usize) -> Entry {
     whole.next_offset = if is_more { u32::try_from(end).ok() } else { None };
     whole.text = text;
     whole
-}
-
-/// The installed packs, beside those that are there already. What cannot be read, or has the id of another, costs itself only: the user
-/// hears of it from the verbs for packs.
-fn installed(home: &Home, others: &[Pack]) -> Vec<Pack> {
-    let packs = home.packs().unwrap_or_else(|error| {
-        tracing::warn!(%error, "installed packs not read");
-        Vec::new()
-    });
-    let mut found: Vec<Pack> = Vec::new();
-    for installed in packs {
-        match installed.pack {
-            Ok(pack) if others.iter().chain(&found).any(|other| other.id == pack.id) => {
-                tracing::warn!(pack = pack.id, "an installed pack has the id of another");
-            }
-            Ok(pack) => found.push(pack),
-            Err(error) => tracing::warn!(%error, pack = installed.id, "installed pack not read"),
-        }
-    }
-    found
 }

@@ -65,8 +65,9 @@ Examples:
   kernelwright knowledge add aurora-pack.tar.gz
   kernelwright knowledge add https://github.com/OWNER/REPOSITORY.git
 
-A folder with a pack.toml is installed as it was written. Any other becomes a pack of its documents: md, rst, txt, html, ipynb, pdf, py, rs and C,
-C++ or CUDA sources. The files are copied; the agent and the knowledge server find the pack from then on.";
+A folder with a pack.toml is installed as it was written. Any other becomes a pack of its documents: md, rst, txt, html, ipynb, pdf, py, rs and \
+C, C++ or CUDA sources. Hidden files and folders (.git, .venv) and links are left out. The files are copied; the agent and the knowledge server \
+find the pack from then on.";
 
 pub const KNOWLEDGE_NEW_EXAMPLES: &str = "\
 Examples:
@@ -87,6 +88,15 @@ Examples:
   kernelwright knowledge eval --questions questions.jsonl --json | jq .ndcg_difference
 
 Prints Hit@5, R@10, MRR@10 and nDCG@10 for each kind of question.";
+
+pub const KNOWLEDGE_LESSONS_EXAMPLES: &str = "\
+Examples:
+  kernelwright knowledge lessons                                    # all of them, the newest first
+  kernelwright knowledge lessons --never-helped --older-than 90d    # some of them
+  kernelwright knowledge lessons --never-helped --prune             # which would be removed
+  kernelwright knowledge lessons --never-helped --prune --yes       # removes them
+
+The age of a lesson counts from when a run last measured it or wrote a kernel with it in view. A lesson that a run changes meanwhile stays.";
 
 pub const SERVE_EXAMPLES: &str = "\
 Examples:

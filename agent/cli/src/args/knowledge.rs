@@ -95,8 +95,13 @@ pub enum KnowledgeVerb {
         #[arg(long)]
         json: bool,
     },
+    /// List the lessons that runs have kept, and forget some of them
+    #[command(after_long_help = examples::KNOWLEDGE_LESSONS_EXAMPLES)]
+    Lessons(Lessons),
     /// Bring the index up to date now instead of at the next question
     Index {
+        /// The pack's id; all packs when none is given
+        id: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -133,6 +138,28 @@ pub struct Search {
     #[arg(short = 'n', long, default_value_t = 5, value_name = "N")]
     pub limit: usize,
     /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Lessons {
+    /// Only those that no run has measured or used for so long, e.g. 90d or 12h
+    #[arg(long, value_name = "TIME")]
+    pub older_than: Option<String>,
+    /// Only those that were shown before kernels were written, none of which improved
+    #[arg(long)]
+    pub never_helped: bool,
+    /// Only those in this pack
+    #[arg(long, value_name = "ID")]
+    pub pack: Option<String>,
+    /// Forget the lessons that are listed; without --yes, nothing is removed yet
+    #[arg(long)]
+    pub prune: bool,
+    /// Remove them
+    #[arg(long, requires = "prune")]
+    pub yes: bool,
+    /// Print one JSON object per lesson
     #[arg(long)]
     pub json: bool,
 }
@@ -216,7 +243,8 @@ impl KnowledgeVerb {
             | Self::Check { json, .. }
             | Self::Export { json, .. }
             | Self::Eval { json, .. }
-            | Self::Index { json } => *json,
+            | Self::Lessons(Lessons { json, .. })
+            | Self::Index { json, .. } => *json,
         }
     }
 }

@@ -14,7 +14,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub use self::judging::{Chosen, Compile, Evaluate, Suite, SuiteRun, SuiteVerb};
-pub use self::knowledge::{Add, Knowledge, KnowledgeVerb, New, Search};
+pub use self::knowledge::{Add, Knowledge, KnowledgeVerb, Lessons, New, Search};
 pub use self::run::{Optimize, Report, Resume, RunFlags, RunPlace, Runs, RunsVerb};
 pub use self::serve::{Serve, ServerName};
 use crate::settings::Flags;

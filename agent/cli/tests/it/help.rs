@@ -36,6 +36,8 @@ fn knowledge() {
     insta::assert_snapshot!(help(&["knowledge", "--help"]));
     insta::assert_snapshot!(help(&["knowledge", "add", "--help"]));
     insta::assert_snapshot!(help(&["knowledge", "search", "--help"]));
+    insta::assert_snapshot!(help(&["knowledge", "lessons", "--help"]));
+    insta::assert_snapshot!(help(&["knowledge", "index", "--help"]));
 }
 
 #[test]

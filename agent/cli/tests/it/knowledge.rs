@@ -203,3 +203,86 @@ fn a_home_without_room_says_so_and_keeps_what_is_there() {
     assert!(said.stderr.contains("File too large"), "{said:?}");
     assert!(!desk.path().join(".local/share/kernelwright/packs/docs").exists());
 }
+
+/// A home with a lesson that was last used so many days ago.
+fn lesson(desk: &Desk, name: &str, shown: u32, helped: u32, days: u64) {
+    let pack = ".local/share/kernelwright/packs/learnt";
+    desk.write(&format!("{pack}/pack.toml"), "id = \"learnt\"\nversion = \"1.0.0\"\nlicence = \"MIT\"\ndescription = \"Lessons.\"\n");
+    let id = "ab".repeat(32);
+    let page = format!(
+        "+++\ntitle = \"Faster 1.50x: {name}\"\nkind = \"lesson\"\nsources = [\"measured: run r\"]\n\n[lesson]\ncandidate = \"{id}\"\n\
+         change = \"c\"\nshown = {shown}\nhelped = {helped}\nmeasured = []\n+++\nKeeps rows in registers.\n"
+    );
+    let path = desk.write(&format!("{pack}/entries/{name}.md"), &page);
+    let then = std::time::SystemTime::now() - Duration::from_secs(days * 86_400 + 60);
+    fs::File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
+}
+
+#[test]
+fn lessons_are_listed_and_forgotten_only_when_it_is_said_twice() {
+    let desk = Desk::new();
+    lesson(&desk, "good", 4, 3, 200);
+    lesson(&desk, "idle", 0, 0, 100);
+    lesson(&desk, "vain", 2, 0, 1);
+    let said = desk.run(&["knowledge", "lessons"]);
+    insta::assert_snapshot!(said.stdout, @"
+    learnt/vain
+        Faster 1.50x: vain
+        0 measurements, shown 2 times, helped 0, 1 day ago
+    learnt/idle
+        Faster 1.50x: idle
+        0 measurements, never shown, 100 days ago
+    learnt/good
+        Faster 1.50x: good
+        0 measurements, shown 4 times, helped 3, 200 days ago
+    ");
+    assert_eq!((said.code, said.stderr.as_str()), (0, "3 of 3 lessons\n"));
+    let chosen = |args: &[&str]| {
+        let said = desk.run(&[&["knowledge", "lessons", "--json"], args].concat());
+        assert_eq!(said.code, 0, "{said:?}");
+        let ids: Vec<String> = said.stdout.lines().map(|line| json(line)["lesson"].as_str().unwrap().to_owned()).collect();
+        (ids.join(" "), said.stderr)
+    };
+    assert_eq!(chosen(&["--older-than", "90d"]).0, "learnt/idle learnt/good");
+    assert_eq!(chosen(&["--pack", "other"]).0, "");
+    let dry = chosen(&["--never-helped", "--prune"]);
+    assert_eq!(dry, ("learnt/vain".to_owned(), "1 of 3 lessons would be removed; --yes removes them\n".to_owned()));
+    assert_eq!(chosen(&["--never-helped", "--prune", "--yes"]).1, "removed 1 of 3 lessons\n");
+    assert_eq!(chosen(&[]).0, "learnt/idle learnt/good");
+    let refused = |args: &[&str]| {
+        let said = desk.run(&[&["knowledge", "lessons"], args].concat());
+        assert_eq!((said.code, said.stdout.as_str()), (2, ""));
+        said.stderr
+    };
+    insta::assert_snapshot!(refused(&["--prune", "--yes"]), @"
+    error: --prune alone would forget every lesson
+      hint: choose some with --older-than, --never-helped or --pack
+    ");
+    assert!(refused(&["--older-than", "soon"]).contains("a time such as 90d or 12h, not \"soon\""));
+    assert!(refused(&["--yes"]).contains("--prune"));
+    assert_eq!(chosen(&[]).0, "learnt/idle learnt/good");
+}
+
+#[test]
+fn a_damaged_lesson_is_named_and_hides_no_other() {
+    let desk = Desk::new();
+    lesson(&desk, "good", 0, 0, 1);
+    desk.write(".local/share/kernelwright/packs/learnt/entries/torn.md", "+++\ntitle = \"To");
+    let torn = "passed over, because it is damaged: DESK/.local/share/kernelwright/packs/learnt/entries/torn.md:1: ";
+    for verb in [&["search", "registers", "--pack", "learnt"][..], &["list"], &["index"], &["lessons"]] {
+        let said = desk.run(&[&["knowledge"], verb].concat());
+        assert!(said.code == 0 && said.stderr.contains(torn), "{verb:?}: {said:?}");
+        assert!(said.stdout.contains("learnt") || verb == ["index"], "{verb:?}: {said:?}");
+    }
+}
+
+#[test]
+fn the_index_of_one_pack_is_brought_up_to_date_alone() {
+    let desk = Desk::new();
+    desk.write("docs/a.md", "# Tiles\n");
+    assert_eq!(desk.run(&["knowledge", "add", "docs"]).code, 0);
+    let said = desk.run(&["knowledge", "index", "docs"]);
+    assert!(said.code == 0 && said.stdout.starts_with("docs is indexed, after "), "{said:?}");
+    let said = desk.run(&["knowledge", "index", "dogs", "--json"]);
+    assert_eq!(said.code, 2, "{said:?}");
+}

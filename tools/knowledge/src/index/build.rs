@@ -15,14 +15,14 @@ use std::thread;
 use std::time::Duration;
 
 use kernelwright_packs::{Document, Entry, Pack, Structure};
-use kernelwright_protocol::{Bottleneck, ContentHash, Phase};
+use kernelwright_protocol::{Bottleneck, ContentHash, EntryKind, Phase};
 use tantivy::directory::error::LockError;
 use tantivy::directory::{Directory, MmapDirectory, RamDirectory};
 use tantivy::{Index, IndexWriter, TantivyDocument, TantivyError, Term};
 use thiserror::Error;
 
 use super::state::{Stamp, State, document_key, manifest};
-use super::{ANY, FORMAT, Fields, Freshness, Nature, PackIndex, entry_id, schema, tokenizers, wire_kind};
+use super::{ANY, FORMAT, Fields, Freshness, Nature, PackIndex, entry_id, schema, tokenizers};
 use crate::chunk::{Chunk, chunks};
 
 /// The writer's buffer. A pack of 20 MB fits; larger ones are written in pieces, which keeps memory bounded.
@@ -302,7 +302,6 @@ fn commit(writer: &mut IndexWriter, state: &State) -> Result<(), IndexError> {
 fn add_entry(writer: &IndexWriter, fields: &Fields, pack: &Pack, entry: &Entry) -> Result<(), TantivyError> {
     let is_python = Path::new(&entry.path).extension().is_some_and(|extension| extension == "py");
     let structure = if is_python { Structure::Python } else { Structure::Markdown };
-    let kind = wire_kind(entry.kind).as_str();
     let source = Source {
         id: entry_id(pack, entry),
         place: &entry.path,
@@ -310,15 +309,13 @@ fn add_entry(writer: &IndexWriter, fields: &Fields, pack: &Pack, entry: &Entry) 
         title: &entry.title,
         tags: entry.tags.join(" "),
         text: &entry.text,
-        nature: if entry.kind == kernelwright_packs::Kind::Example { Nature::Example } else { Nature::Prose },
+        nature: if entry.kind == EntryKind::Example { Nature::Example } else { Nature::Prose },
     };
-    let bottleneck = entry.bottleneck.map(wire_bottleneck);
-    let phase = entry.phase.map(wire_phase);
     let chunks = chunks(structure, &entry.text, (entry.body_line as usize).saturating_sub(1));
     add_chunks(writer, fields, pack, &source, &chunks, |document, chunk| {
-        document.add_text(fields.kind, kind);
-        document.add_text(fields.bottleneck, bottleneck.map_or(ANY, Bottleneck::as_str));
-        document.add_text(fields.phase, phase.map_or(ANY, Phase::as_str));
+        document.add_text(fields.kind, entry.kind.as_str());
+        document.add_text(fields.bottleneck, entry.bottleneck.map_or(ANY, Bottleneck::as_str));
+        document.add_text(fields.phase, entry.phase.map_or(ANY, Phase::as_str));
         add_platforms(document, fields, &entry.architectures, &entry.languages);
         (chunk.start_line, chunk.end_line)
     })
@@ -336,7 +333,7 @@ fn add_document(writer: &IndexWriter, fields: &Fields, pack: &Pack, document: &D
     };
     let chunks = chunks(document.structure, &document.text, 0);
     add_chunks(writer, fields, pack, &source, &chunks, |indexed, chunk| {
-        indexed.add_text(fields.kind, kernelwright_protocol::EntryKind::Document.as_str());
+        indexed.add_text(fields.kind, EntryKind::Document.as_str());
         indexed.add_text(fields.bottleneck, ANY);
         indexed.add_text(fields.phase, ANY);
         add_platforms(indexed, fields, &pack.architectures, &pack.languages);
@@ -435,30 +432,6 @@ fn nature(path: &str, structure: Structure) -> Nature {
                 .any(|start| name.starts_with(start));
             if is_notes { Nature::Notes } else { Nature::Prose }
         }
-    }
-}
-
-fn wire_bottleneck(bottleneck: kernelwright_packs::Bottleneck) -> Bottleneck {
-    use kernelwright_packs::Bottleneck as Packs;
-    match bottleneck {
-        Packs::MemoryBandwidth => Bottleneck::MemoryBandwidth,
-        Packs::Compute => Bottleneck::Compute,
-        Packs::Latency => Bottleneck::Latency,
-        Packs::LaunchOverhead => Bottleneck::LaunchOverhead,
-        Packs::Occupancy => Bottleneck::Occupancy,
-        Packs::Synchronization => Bottleneck::Synchronization,
-        Packs::Capacity => Bottleneck::Capacity,
-    }
-}
-
-fn wire_phase(phase: kernelwright_packs::Phase) -> Phase {
-    use kernelwright_packs::Phase as Packs;
-    match phase {
-        Packs::Analyse => Phase::Analyse,
-        Packs::Write => Phase::Write,
-        Packs::Debug => Phase::Debug,
-        Packs::Tune => Phase::Tune,
-        Packs::Verify => Phase::Verify,
     }
 }
 

@@ -194,37 +194,10 @@ impl PackIndex {
 }
 
 fn kind_of(name: &str) -> EntryKind {
-    const KINDS: [EntryKind; 9] = [
-        EntryKind::Constraint,
-        EntryKind::Guidance,
-        EntryKind::Hardware,
-        EntryKind::Pattern,
-        EntryKind::Pitfall,
-        EntryKind::Error,
-        EntryKind::Api,
-        EntryKind::Example,
-        EntryKind::Lesson,
-    ];
-    KINDS.into_iter().find(|kind| kind.as_str() == name).unwrap_or(EntryKind::Document)
+    EntryKind::ALL.into_iter().find(|kind| kind.as_str() == name).unwrap_or(EntryKind::Document)
 }
 
 /// The id of an entry, as tools take and give it.
 pub(crate) fn entry_id(pack: &Pack, entry: &Entry) -> String {
     format!("{}/{}", pack.id, entry.name)
-}
-
-/// The packs' word for a kind and the wire's are the same; the crates do not know each other.
-pub(crate) fn wire_kind(kind: kernelwright_packs::Kind) -> EntryKind {
-    use kernelwright_packs::Kind;
-    match kind {
-        Kind::Constraint => EntryKind::Constraint,
-        Kind::Guidance => EntryKind::Guidance,
-        Kind::Hardware => EntryKind::Hardware,
-        Kind::Pattern => EntryKind::Pattern,
-        Kind::Pitfall => EntryKind::Pitfall,
-        Kind::Error => EntryKind::Error,
-        Kind::Api => EntryKind::Api,
-        Kind::Example => EntryKind::Example,
-        Kind::Lesson => EntryKind::Lesson,
-    }
 }

@@ -3,14 +3,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kernelwright_packs::Fault;
+use kernelwright_packs::{Fault, HomeError};
 use kernelwright_protocol::CandidateId;
 use kernelwright_server::ToolFailure;
 use thiserror::Error;
 
 /// A lesson could not be recorded, found or rated.
 #[derive(Debug, Error)]
-pub(crate) enum LessonError {
+pub enum LessonError {
     /// There is no folder for the user's packs.
     #[error("this server has no place for lessons")]
     NoHome,
@@ -64,6 +64,9 @@ pub(crate) enum LessonError {
         /// What is wrong with it.
         fault: Fault,
     },
+    /// The packs cannot be looked through.
+    #[error(transparent)]
+    Home(#[from] HomeError),
     /// The file system refuses.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
@@ -91,11 +94,13 @@ impl LessonError {
             Self::NothingProven => "nothing_proven",
             Self::NoLesson { .. } => "lesson_unknown",
             Self::Damaged { .. } => "lesson_damaged",
-            Self::Io { .. } => "lessons_unwritable",
+            Self::Home(_) | Self::Io { .. } => "lessons_unwritable",
         }
     }
 
-    fn fix(&self) -> &'static str {
+    /// What the user, or a host's model, can do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
         match self {
             Self::NoHome => "start the server with --home, or set paths.packs",
             Self::NoChange => "say in a sentence what was changed",
@@ -109,13 +114,13 @@ impl LessonError {
             Self::NothingProven => "evaluate again with more pairs, or leave it",
             Self::NoLesson { .. } => "take a name from find_lessons",
             Self::Damaged { .. } => "mend or remove the file",
-            Self::Io { .. } => "check the path and its permissions",
+            Self::Home(_) | Self::Io { .. } => "check the path and its permissions",
         }
     }
 }
 
 impl From<LessonError> for ToolFailure {
     fn from(error: LessonError) -> Self {
-        Self::new(error.code(), error.to_string(), error.fix())
+        Self::new(error.code(), error.to_string(), error.hint())
     }
 }

@@ -9,6 +9,7 @@
 
 mod error;
 mod evidence;
+mod kept;
 mod page;
 pub(crate) mod tools;
 
@@ -21,7 +22,8 @@ use kernelwright_protocol::{
     ContentHash, FoundLesson, LessonQuery, LessonUse, Lessons, Likeness, NewLesson, Proof, RatedLessons, RecordedLesson,
 };
 
-use self::error::LessonError;
+pub use self::error::LessonError;
+pub use self::kept::{Forgotten, KeptLesson, KeptLessons};
 use self::page::{Measured, Page, Use};
 
 /// The pack that lessons are kept in.

@@ -1,8 +1,9 @@
 //! Lessons in a pack of their own.
 
-use kernelwright_packs::{Kind, check, load};
-use kernelwright_protocol::{Backend, CandidateId, Effect, Evidence, Subject};
+use kernelwright_packs::{check, load};
+use kernelwright_protocol::{Backend, CandidateId, Effect, EntryKind, Evidence, Subject};
 use serde_json::{Value, json};
+use std::time::SystemTime;
 use tempfile::TempDir;
 
 use super::*;
@@ -83,7 +84,7 @@ fn a_lesson_is_an_entry_that_people_and_packs_can_read() {
     let recorded = desk.book.record(&desk.lesson("keeps a row\nin registers", Some((1, "a")), (2, "b"))).unwrap();
     assert_eq!((recorded.effect, recorded.measurements), (Effect::Faster, 1));
     let packs = load(&desk.pack()).unwrap();
-    assert_eq!((packs[0].id.as_str(), packs[0].entries[0].kind), ("learnt", Kind::Lesson));
+    assert_eq!((packs[0].id.as_str(), packs[0].entries[0].kind), ("learnt", EntryKind::Lesson));
     assert_eq!(format!("learnt/{}", packs[0].entries[0].name), recorded.lesson);
     assert_eq!(check(&desk.pack()).unwrap(), vec![]);
     let text = packs[0].entries[0].text.replace(&desk.folder.path().display().to_string(), "[folder]");
@@ -149,4 +150,28 @@ fn other_operators_are_about_something_else_and_a_damaged_lesson_hides_no_other(
     assert_eq!(desk.found().len(), 1);
     let other = LessonQuery { subject: Subject { operators: vec!["conv2d".into()], ..subject("float32[64, 64]") }, limit: None };
     assert_eq!(desk.book.find(&other).unwrap().lessons, []);
+}
+
+#[test]
+fn kept_lessons_are_looked_through_and_forgotten_unless_a_run_uses_them() {
+    let desk = Desk::new(&[("a", Some(1.5)), ("b", Some(3.0)), ("c", None)]);
+    let good = desk.book.record(&desk.lesson("good", Some((1, "a")), (2, "b"))).unwrap().lesson;
+    let bad = desk.book.record(&desk.lesson("bad", Some((1, "a")), (3, "c"))).unwrap().lesson;
+    let used = |step| LessonUse { lessons: vec![bad.clone()], run: "r".into(), step, helped: false };
+    desk.book.rate(&used(1)).unwrap();
+    std::fs::write(desk.pack().join("entries/broken.md"), "+++\ntitle = 3\n+++\n").unwrap();
+    let home = desk.folder.path().join("packs");
+    let KeptLessons { lessons, damaged } = KeptLessons::of(&home).unwrap();
+    assert!(damaged.len() == 1 && damaged[0].path.ends_with("learnt/entries/broken.md"), "{damaged:?}");
+    let of = |id: &str| lessons.iter().find(|lesson| lesson.lesson == id).unwrap();
+    assert_eq!((of(&good).never_helped(), of(&bad).never_helped(), of(&bad).shown), (false, true, 1));
+    assert_eq!(of(&bad).forget().unwrap(), Forgotten::Removed);
+    assert_eq!(of(&bad).forget().unwrap(), Forgotten::Removed, "somebody else was quicker");
+    assert_eq!(desk.found().iter().map(|found| found.lesson.as_str()).collect::<Vec<_>>(), [good.as_str()]);
+
+    let later = SystemTime::now() + std::time::Duration::from_secs(60);
+    File::options().write(true).open(&of(&good).file).unwrap().set_modified(later).unwrap();
+    assert_eq!(of(&good).forget().unwrap(), Forgotten::InUse);
+    assert_eq!(desk.found().len(), 1);
+    assert!(KeptLessons::of(Path::new("/nowhere")).unwrap().lessons.is_empty());
 }

@@ -121,9 +121,14 @@ fn answers_keep_to_their_budget() {
     let whole = library.read("p/long", 0).unwrap();
     let lines: Vec<&str> = entry("title = \"Long\"\nkind = \"api\"", &body).leak().lines().collect();
     for passage in passages {
-        assert_eq!(passage.text, lines[passage.start_line as usize - 1..passage.end_line as usize].join("\n"));
-        assert!(whole.text.contains(&passage.text));
+        // What was cut says so; the note is no line of the entry.
+        let (text, note) = passage.text.rsplit_once('\n').unwrap();
+        assert!(note.starts_with('[') && note.ends_with(" more lines: read_entry]"), "{note}");
+        assert_eq!(text, lines[passage.start_line as usize - 1..passage.end_line as usize].join("\n"));
+        assert!(whole.text.contains(text));
     }
+    let uncut = library.search(&query("tile")).unwrap().passages;
+    assert!(uncut.iter().all(|passage| !passage.text.contains("read_entry")));
 }
 
 #[test]
@@ -188,6 +193,44 @@ fn a_pack_that_is_mended_is_found_at_the_next_question() {
     assert!(error.contains("all/entries/tile.md:3: unknown variant `patern`"), "{error}");
     fs::write(&entry, good).unwrap();
     assert_eq!(found(&library, &query("everywhere")), ["all/tile"]);
+}
+
+/// A home with these packs, each installed as a folder.
+fn home_of(packs: &[Draft<'_>]) -> (TempDir, Settings) {
+    let (folder, _) = library_of(packs);
+    let settings = Settings { home: Some(folder.path().to_owned()), ..settings(vec![], Some(&folder.path().join(".cache"))) };
+    (folder, settings)
+}
+
+#[test]
+fn a_damaged_file_of_an_installed_pack_is_passed_over_and_named() {
+    let lesson = |title: &str| {
+        format!("+++\ntitle = \"{title}\"\nkind = \"lesson\"\nsources = [\"measured: a run\"]\n[lesson]\n+++\nRows in registers.\n")
+    };
+    let (folder, settings) = home_of(&[("learnt", "", &[("a.md", lesson("Faster")), ("b.md", lesson("Slower"))])]);
+    fs::write(folder.path().join("learnt/entries/b.md"), &lesson("Slower")[..40]).unwrap();
+    fs::write(folder.path().join("learnt/entries/c.md"), b"+++\ncaf\xe9\n").unwrap();
+    let library = Library::open(settings);
+    assert_eq!(found(&library, &query("registers")), ["learnt/a"]);
+    let root = format!("{}/", folder.path().display());
+    let damaged: Vec<String> = library.damaged().unwrap().iter().map(|problem| problem.to_string().replace(&root, "")).collect();
+    insta::assert_snapshot!(damaged.join("\n"), @"
+    learnt/entries/c.md:2: not UTF-8, at byte 7
+    learnt/entries/b.md:1: the front matter is not closed with a line `+++`
+    ");
+}
+
+#[test]
+fn one_pack_can_be_indexed_alone() {
+    let tile = |pack: &str| [("tile.md", entry(&format!("title = \"Tiles of {pack}\"\nkind = \"api\""), "Text.\n"))];
+    let (folder, settings) = home_of(&[("north", "", &tile("north")), ("south", "", &tile("south"))]);
+    let cache = folder.path().join(".cache");
+    let library = Library::open(settings);
+    assert_eq!(library.index("south").unwrap().id, "south");
+    let names: Vec<String> = indexes(&cache).iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    assert!(names.len() == 1 && names[0].starts_with("south-"), "{names:?}");
+    let error = library.index("east").unwrap_err();
+    assert_eq!((error.to_string(), error.hint()), ("there is no pack `east`".to_owned(), "name one of: north, south".to_owned()));
 }
 
 /// The indexes in a cache: one for each pack of the user.

@@ -4,7 +4,7 @@ use kernelwright_packs::{Pack, PackError, built_in, load};
 use serde_json::json;
 
 use super::add::counted;
-use super::home;
+use super::{home, tell_damaged};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::printer::Printer;
@@ -22,6 +22,7 @@ pub fn list(context: &Context, settings: &Settings, as_json: bool) -> Result<Exi
             Ok(pack) => show(printer, &pack, &place, as_json)?,
             Err(error) => broken(printer, &installed.id, &error, as_json)?,
         }
+        tell_damaged(printer, &installed.damaged);
     }
     for folder in &settings.packs {
         match load(folder) {

@@ -4,18 +4,20 @@ mod add;
 mod check;
 mod eval;
 mod index;
+mod lessons;
 mod list;
 mod new;
 mod search;
 
-use kernelwright_knowledge::{BuiltIn, Library, LibraryError};
-use kernelwright_packs::{Home, HomeError, PackError, export_built_in};
+use kernelwright_knowledge::{BuiltIn, LessonError, Library, LibraryError};
+use kernelwright_packs::{Home, HomeError, PackError, Problem, export_built_in};
 use serde_json::json;
 
 use super::Context;
 use crate::args::{Knowledge, KnowledgeVerb};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::printer::{Printer, Tone};
 use crate::settings::Settings;
 
 pub fn run(context: &Context, args: &Knowledge) -> Result<Exit, Failure> {
@@ -31,7 +33,8 @@ pub fn run(context: &Context, args: &Knowledge) -> Result<Exit, Failure> {
         KnowledgeVerb::Check { paths, built_in, json } => check::run(context, paths, *built_in, *json),
         KnowledgeVerb::Export { id, archive, json } => export(context, &settings, id, archive, *json),
         KnowledgeVerb::Eval { questions, pack, json } => eval::run(context, &settings, questions, pack.as_deref(), *json),
-        KnowledgeVerb::Index { json } => index::run(context, &settings, *json),
+        KnowledgeVerb::Lessons(args) => lessons::run(context, &settings, args),
+        KnowledgeVerb::Index { id, json } => index::run(context, &settings, id.as_deref(), *json),
     }
 }
 
@@ -56,7 +59,14 @@ fn known(library: &Library, pack: Option<&str>) -> Result<(), Failure> {
     if ids.iter().any(|id| id == pack) {
         return Ok(());
     }
-    Err(Failure::new(Exit::Usage, format!("there is no pack `{pack}`")).hint(format!("there are {}", ids.join(", "))))
+    Err(LibraryError::UnknownPack { id: pack.to_owned(), known: ids }.into())
+}
+
+/// Names the files of installed packs that are passed over.
+fn tell_damaged(printer: Printer, damaged: &[Problem]) {
+    for problem in damaged {
+        printer.say(printer.on_stderr(Tone::Careful, &format!("passed over, because it is damaged: {problem}")));
+    }
 }
 
 fn home(settings: &Settings) -> Home {
@@ -110,6 +120,17 @@ impl From<PackError> for Failure {
 
 impl From<LibraryError> for Failure {
     fn from(error: LibraryError) -> Self {
+        match &error {
+            LibraryError::UnknownPack { known, .. } => {
+                Self::new(Exit::Usage, error.to_string()).hint(format!("there are {}", known.join(", ")))
+            }
+            _ => Self::new(Exit::Pack, error.to_string()).hint(error.hint()),
+        }
+    }
+}
+
+impl From<LessonError> for Failure {
+    fn from(error: LessonError) -> Self {
         Self::new(Exit::Pack, error.to_string()).hint(error.hint())
     }
 }

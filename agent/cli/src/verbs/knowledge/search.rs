@@ -2,7 +2,7 @@
 
 use kernelwright_knowledge::Query;
 
-use super::{known, library};
+use super::{known, library, tell_damaged};
 use crate::args::Search;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -27,6 +27,7 @@ pub fn search(context: &Context, settings: &Settings, args: &Search) -> Result<E
     let library = library(settings);
     known(&library, args.pack.as_deref())?;
     let found = library.search(&query)?;
+    tell_damaged(printer, &library.damaged()?);
     if args.json {
         printer.json(&found)?;
         return Ok(Exit::Success);
