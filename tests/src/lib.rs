@@ -3,7 +3,9 @@
 pub mod adversarial;
 pub mod examples;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use kernelwright_evaluate::Settings;
 
 /// The executable under test, from the same build as this test.
 ///
@@ -40,6 +42,15 @@ pub fn python() -> PathBuf {
     let python = chosen.unwrap_or_else(|| repository().join(".venv/bin/python"));
     assert!(python.is_file(), "{} is missing: run `make env` first", python.display());
     python
+}
+
+/// Settings of an evaluator for tests: the executable and the Python under test, and a cache of its own.
+///
+/// # Panics
+/// As [`binary`] and [`python`].
+#[must_use]
+pub fn settings(cache: &Path) -> Settings {
+    Settings { python: Some(python()), cache_dir: cache.to_path_buf(), ..Settings::new(binary()) }
 }
 
 /// The repository's top folder.

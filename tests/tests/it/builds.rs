@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use kernelwright_evaluate::{EvaluateRequest, Evaluator, Options, Settings};
+use kernelwright_evaluate::{EvaluateRequest, Evaluator, Options};
 use kernelwright_protocol::{Target, Verdict};
 
 const PROBLEM: &str = r"
@@ -64,12 +64,7 @@ struct Desk {
 impl Desk {
     fn new() -> Self {
         let cache = tempfile::tempdir().unwrap();
-        let settings = Settings {
-            python: Some(kernelwright_tests::python()),
-            cache_dir: cache.path().to_path_buf(),
-            ..Settings::new(kernelwright_tests::binary())
-        };
-        Self { evaluator: Evaluator::new(settings), cache }
+        Self { evaluator: Evaluator::new(kernelwright_tests::settings(cache.path())), cache }
     }
 
     /// The verdict on a candidate, and what was said meanwhile.

@@ -1,7 +1,7 @@
 //! `compile_kernel` without a GPU, through the real worker in its sandbox. That the figures are the compilers' own is checked beside the worker
 //! (`tools/harness/python/tests/test_compile.py`).
 
-use kernelwright_evaluate::{CompileRequest, KernelCompiler, Settings};
+use kernelwright_evaluate::{CompileRequest, KernelCompiler};
 use kernelwright_protocol::{CompilationStatus, CompileOutcome, Compiled};
 
 const PROBLEM: &str = "
@@ -34,12 +34,7 @@ class ModelNew(torch.nn.Module):
 #[tokio::test]
 async fn a_kernel_that_fits_one_part_and_not_another_says_so_and_leaves_its_code() {
     let cache = tempfile::tempdir().unwrap();
-    let settings = Settings {
-        python: Some(kernelwright_tests::python()),
-        cache_dir: cache.path().to_path_buf(),
-        ..Settings::new(kernelwright_tests::binary())
-    };
-    let subject = KernelCompiler::new(settings);
+    let subject = KernelCompiler::new(kernelwright_tests::settings(cache.path()));
     let targets = ["h200", "gfx942"].map(|name| name.parse().unwrap()).to_vec();
     let request = CompileRequest { problem_source: PROBLEM.to_owned(), candidate_source: MATMUL.to_owned(), targets };
     let report = subject.compile(&request, &|_| {}).await.unwrap();

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use kernelwright_evaluate::{BaselineChoice, EvaluateError, EvaluateRequest, Evaluator, Limits, Options, Settings};
+use kernelwright_evaluate::{BaselineChoice, EvaluateError, EvaluateRequest, Evaluator, Limits, Options};
 use kernelwright_protocol::{Evaluation, Target, Verdict};
 
 const PROBLEM: &str = r"
@@ -67,12 +67,7 @@ struct Desk {
 impl Desk {
     fn new() -> Self {
         let cache = tempfile::tempdir().unwrap();
-        let settings = Settings {
-            python: Some(kernelwright_tests::python()),
-            cache_dir: cache.path().to_path_buf(),
-            ..Settings::new(kernelwright_tests::binary())
-        };
-        Self { evaluator: Evaluator::new(settings), cache }
+        Self { evaluator: Evaluator::new(kernelwright_tests::settings(cache.path())), cache }
     }
 
     async fn evaluate(&self, problem: &str, candidate: &str, options: Options) -> Result<Evaluation, EvaluateError> {
