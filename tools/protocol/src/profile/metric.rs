@@ -56,6 +56,8 @@ pub enum Metric {
     StaticSharedBytes,
     /// Shared memory a block is launched with (`launch__shared_mem_per_block_dynamic`).
     DynamicSharedBytes,
+    /// Shared memory a block declares and is launched with together, where a profiler does not tell them apart (Torch's `shared memory`).
+    SharedBytes,
     /// Rounds of resident blocks that the grid takes (`launch__waves_per_multiprocessor`).
     Waves,
     /// Multiprocessors of the device (`launch__sm_count`).
@@ -179,6 +181,7 @@ impl Metric {
             Self::SmClockHz | Self::DramClockHz => Unit::Hertz,
             Self::StaticSharedBytes
             | Self::DynamicSharedBytes
+            | Self::SharedBytes
             | Self::SpillStoreBytes
             | Self::SpillLoadBytes
             | Self::StackBytes
