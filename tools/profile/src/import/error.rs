@@ -21,10 +21,10 @@ pub enum Fault {
     #[error("it cannot be read: {0}")]
     Unreadable(#[from] io::Error),
     /// It holds more than is taken into memory.
-    #[error("it is larger than {limit_mib} MiB, unpacked")]
+    #[error("it holds more than {limit}")]
     TooLarge {
         /// What is taken at most.
-        limit_mib: u64,
+        limit: &'static str,
     },
     /// Nothing in it looks like a profile.
     #[error(

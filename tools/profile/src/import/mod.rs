@@ -16,7 +16,11 @@ use std::path::Path;
 
 pub use error::{Fault, Format, ImportError};
 
-use crate::Capture;
+use crate::{Capture, RawFigure};
+
+/// Figures of all kernels together, and the bytes of a name: a real profile has some hundred figures a kernel, with names of some dozen bytes.
+const FIGURES: usize = 4 << 20;
+const NAME: usize = 256;
 
 /// How the files begin that zstd packed, as Nsight Compute's `.ncu-repz` are.
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -45,4 +49,10 @@ fn of(content: &[u8]) -> Result<Capture, Fault> {
         Some(begin) => ncu::csv::read(&table, begin),
         None => Err(Fault::Unknown { begins: text.iter().take(24).map(|byte| char::from(*byte)).flat_map(char::escape_default).collect() }),
     }
+}
+
+/// Whether so many figures more can be taken: names repeat in every kernel, so a small file could ask for much memory.
+fn limited(taken: &mut usize, more: &[RawFigure]) -> Result<(), Fault> {
+    *taken += more.len();
+    if *taken > FIGURES { Err(Fault::TooLarge { limit: "four million figures" }) } else { Ok(()) }
 }

@@ -13,6 +13,9 @@ use crate::{Capture, RawFigure};
 /// The frame in which Proton asks a kernel for what it is to compute; kernels under it are Proton's own work.
 const METADATA: &str = "__proton_launch_metadata";
 
+/// Objects in a file, three for each frame: an empty one takes a hundred times as much memory as text.
+const OBJECTS: usize = 3 << 20;
+
 /// Operations by the width of their operands in bits, as kernels say them; the first where they do not say the width.
 const OPERATIONS: &[&str] = &["flops", "flops8", "flops16", "flops32", "flops64"];
 
@@ -76,6 +79,9 @@ pub(super) fn is_tree(json: &[u8]) -> bool {
 
 /// Reads a tree.
 pub(super) fn read(json: &[u8]) -> Result<Capture, Fault> {
+    if json.iter().filter(|byte| **byte == b'{').nth(OBJECTS).is_some() {
+        return Err(Fault::TooLarge { limit: "a million frames" });
+    }
     let nodes: Vec<Node> = serde_json::from_slice(json).map_err(|error| {
         if error.to_string().contains("recursion limit") {
             let why = "frames lie more than 60 deep in each other; record with `context=\"shadow\"`, which keeps scopes only";

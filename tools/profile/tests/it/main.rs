@@ -1,5 +1,8 @@
 //! Files that real profilers wrote, and broken ones, through the crate's own door.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+#![allow(clippy::float_cmp, reason = "figures are the profiler's own to the last digit")]
+
 mod broken;
 mod ncu;
 mod ncu_csv;

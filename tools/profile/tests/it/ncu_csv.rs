@@ -20,18 +20,21 @@ fn the_raw_page_gives_what_the_report_gives() {
     let report = import(&fixture("ncu/manual_nvtx.ncu-rep.gz")).unwrap();
     let names: Vec<&str> = report.raw[0].iter().map(|figure| figure.name.as_str()).collect();
     let mut page = format!("==PROF== Connected to process 7 (python)\nloss: 0.5, done\n==PROF== Disconnected from process 7\n{ABOUT}");
-    names.iter().for_each(|name| write!(page, r#","{name}""#).unwrap());
+    for name in names {
+        write!(page, r#","{name}""#).unwrap();
+    }
     page.push_str("\n\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\"");
-    report.raw[0].iter().for_each(|figure| write!(page, r#","{}""#, figure.unit).unwrap());
+    for figure in &report.raw[0] {
+        write!(page, r#","{}""#, figure.unit).unwrap();
+    }
     for (id, (kernel, raw)) in report.kernels.iter().zip(&report.raw).enumerate() {
-        let LaunchShape { grid: [x, y, z], block: [a, b, c] } = kernel.launch.unwrap();
-        write!(
-            page,
-            "\n\"{id}\",\"7\",\"python\",\"127.0.0.1\",\"{}\",\"1\",\"7\",\"({a}, {b}, {c})\",\"({x}, {y}, {z})\",\"0\",\"8.6\"",
-            kernel.time.name
-        )
-        .unwrap();
-        raw.iter().for_each(|figure| write!(page, r#","{}""#, figure.value).unwrap());
+        let LaunchShape { grid, block } = kernel.launch.unwrap();
+        let sides = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
+        let (name, grid, block) = (&kernel.time.name, sides(grid), sides(block));
+        write!(page, r#"{}"{id}","7","python","127.0.0.1","{name}","1","7","{block}","{grid}","0","8.6""#, '\n').unwrap();
+        for figure in raw {
+            write!(page, r#","{}""#, figure.value).unwrap();
+        }
     }
     page.push('\n');
     let table = import_bytes(page.as_bytes()).unwrap();

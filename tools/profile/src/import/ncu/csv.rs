@@ -11,6 +11,7 @@ use super::metrics::Measured;
 use super::{DURATION, FROM_A_FILE, NO_DURATIONS, REPLAYED, labels, stalls};
 use crate::import::error::{Fault, Format};
 use crate::import::launches::{self, Launch};
+use crate::import::{NAME, limited};
 use crate::{Capture, RawFigure};
 
 /// Columns that say which launch a row is about; what is right of them in the raw page are metrics.
@@ -28,6 +29,9 @@ const ABOUT: &[&str] = &[
     "Device",
     "CC",
 ];
+
+/// Columns of a row: the profiler has some thousand metrics in all.
+const COLUMNS: usize = 1 << 16;
 
 /// Where the table begins, if there is one.
 pub(in crate::import) fn table(text: &str) -> Option<usize> {
@@ -53,11 +57,15 @@ pub(in crate::import) fn read(text: &str, begin: usize) -> Result<Capture, Fault
     if rows.starts_with('"') && !rows.ends_with(['\n', '"']) {
         return Err(truncated("inside its last row"));
     }
+    if rows.lines().any(|line| line.matches(',').count() > COLUMNS) {
+        return Err(Fault::damaged(Format::NcuCsv, "somewhere", "a row has more columns than the profiler has metrics"));
+    }
     let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(rows.as_bytes());
     let mut records = reader.records();
     let header = records.next().and_then(Result::ok).ok_or(Fault::Empty(Format::NcuCsv))?;
     let table = Table::of(&header);
     let mut launches: BTreeMap<(u64, String), Row> = BTreeMap::new();
+    let mut taken = 0;
     let mut wanted_units = table.details.is_none();
     let mut column_units = StringRecord::new();
     for record in records {
@@ -78,10 +86,12 @@ pub(in crate::import) fn read(text: &str, begin: usize) -> Result<Capture, Fault
         }
         let process = record.get(table.process.unwrap_or(table.id)).unwrap_or_default().to_owned();
         let row = launches.entry((id, process)).or_insert_with(|| table.row(&record));
-        match &table.details {
-            Some(details) => row.raw.extend(details.figure(&record)),
-            None => row.raw.extend(table.figures(&header, &column_units, &record)),
-        }
+        let figures = match &table.details {
+            Some(details) => details.figure(&record).into_iter().collect(),
+            None => table.figures(&header, &column_units, &record),
+        };
+        limited(&mut taken, &figures)?;
+        row.raw.extend(figures);
     }
     capture(launches.into_values().collect())
 }
@@ -128,7 +138,7 @@ impl Table {
             kernel: column("Kernel Name").unwrap_or(0),
             block: column("Block Size"),
             grid: column("Grid Size"),
-            metrics: (0..header.len()).filter(|at| !ABOUT.contains(&&header[*at])).collect(),
+            metrics: (0..header.len()).filter(|at| !ABOUT.contains(&&header[*at]) && header[*at].len() <= NAME).collect(),
             least: details.as_ref().map_or(header.len(), |details| details.value + 1),
             details,
         }
@@ -157,7 +167,7 @@ impl Details {
         let section = self.section.and_then(|column| record.get(column)).unwrap_or_default();
         let unit = record.get(self.unit)?.to_owned();
         // Rows of rules have no metric.
-        let label = record.get(self.name).filter(|label| !label.is_empty())?;
+        let label = record.get(self.name).filter(|label| !label.is_empty() && label.len() + section.len() <= NAME)?;
         Some(RawFigure { name: labels::metric(section, label), value: number(record.get(self.value)?)?, unit })
     }
 }

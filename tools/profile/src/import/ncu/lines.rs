@@ -2,6 +2,8 @@
 //!
 //! The table is a help and not the report: a module without one, or with one that cannot be read, gives no lines and no error.
 
+use std::collections::BTreeMap;
+
 use gimli::{DebugLine, DebugLineOffset, LineProgramHeader, LittleEndian};
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
@@ -10,9 +12,13 @@ type Bytes<'a> = gimli::EndianSlice<'a, LittleEndian>;
 
 /// The lines of one function, by the distance of instructions from its beginning.
 pub(super) struct Lines {
-    /// First instruction of a stretch, file, line; in the order of instructions.
-    stretches: Vec<(u64, String, u64)>,
+    /// First instruction of a stretch, its file in `files`, its line; in the order of instructions.
+    stretches: Vec<(u64, usize, u64)>,
+    files: Vec<String>,
 }
+
+/// Longer paths are not kept: each can stand in a line of its own.
+const PATH: usize = 1024;
 
 impl Lines {
     /// Reads the lines of a function of a compiled module.
@@ -22,15 +28,21 @@ impl Lines {
         let home = base(&symbol)?;
         let table = patched(&file)?;
         let mut stretches = Vec::new();
+        let mut files: Vec<String> = Vec::new();
         let mut offset = 0;
         // A table for each compiled unit, one after the other.
         while let Ok(program) = DebugLine::new(&table, LittleEndian).program(DebugLineOffset(offset), 8, None, None) {
             let next = offset + program.header().unit_length() + usize::from(program.header().format().initial_length_size());
             let mut rows = program.rows();
+            let mut known = BTreeMap::new();
             while let Ok(Some((header, row))) = rows.next_row() {
                 let Some(at) = row.address().checked_sub(home).filter(|at| *at < symbol.size()) else { continue };
-                if let (Some(line), Some(path), false) = (row.line(), path(&file, header, row.file_index()), row.end_sequence()) {
-                    stretches.push((at, path, line.get()));
+                let number = *known.entry(row.file_index()).or_insert_with(|| {
+                    files.push(path(&file, header, row.file_index())?);
+                    Some(files.len() - 1)
+                });
+                if let (Some(line), Some(number), false) = (row.line(), number, row.end_sequence()) {
+                    stretches.push((at, number, line.get()));
                 }
             }
             offset = next;
@@ -38,14 +50,14 @@ impl Lines {
         // Of several rows for one instruction the first counts: those after it are lines of functions that were inlined there.
         stretches.sort_by_key(|(at, _, _)| *at);
         stretches.dedup_by_key(|(at, _, _)| *at);
-        (!stretches.is_empty()).then_some(Self { stretches })
+        (!stretches.is_empty()).then_some(Self { stretches, files })
     }
 
     /// File and line of an instruction.
     pub(super) fn find(&self, at: u64) -> Option<(&str, u64)> {
         let after = self.stretches.partition_point(|(begin, _, _)| *begin <= at);
         let (_, file, line) = self.stretches.get(after.checked_sub(1)?)?;
-        Some((file, *line))
+        Some((self.files.get(*file)?, *line))
     }
 }
 
@@ -75,7 +87,23 @@ fn path(file: &ElfFile64<'_, object::LittleEndian>, header: &LineProgramHeader<B
     let name = text(file, &entry.path_name())?;
     let folder =
         entry.directory(header).and_then(|folder| text(file, &folder)).filter(|folder| !folder.is_empty() && !name.starts_with('/'));
-    Some(folder.map_or_else(|| name.clone(), |folder| format!("{folder}/{name}")))
+    if name.len() + folder.as_ref().map_or(0, String::len) > PATH {
+        return None;
+    }
+    Some(plain(&folder.map_or_else(|| name.clone(), |folder| format!("{folder}/{name}"))))
+}
+
+/// Compilers write paths as they find headers: `bin/../include` is `include`.
+fn plain(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "." => {}
+            ".." if parts.last().is_some_and(|last| !["", ".."].contains(last)) => _ = parts.pop(),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
 }
 
 fn text(file: &ElfFile64<'_, object::LittleEndian>, value: &gimli::AttributeValue<Bytes<'_>>) -> Option<String> {
@@ -88,4 +116,15 @@ fn text(file: &ElfFile64<'_, object::LittleEndian>, value: &gimli::AttributeValu
         _ => return None,
     };
     Some(String::from_utf8_lossy(bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn paths_lose_their_detours() {
+        let paths = ["/usr/bin/../include/./a.h", "../../a.cu", "/../a.cu", "a/b/../../../c.py", "a.py"].map(plain);
+        assert_eq!(paths, ["/usr/include/a.h", "../../a.cu", "/../a.cu", "../c.py", "a.py"]);
+    }
 }

@@ -10,6 +10,7 @@ use super::metrics::Measured;
 use super::{DURATION, FROM_A_FILE, NO_DURATIONS, REPLAYED, source, stalls, units};
 use crate::import::error::{Fault, Format};
 use crate::import::launches::{self, Launch};
+use crate::import::{NAME, limited};
 use crate::{Capture, RawFigure};
 
 /// Reads a report.
@@ -37,8 +38,10 @@ pub(in crate::import) fn read(report: &[u8]) -> Result<Capture, Fault> {
         limits: vec![if timed { REPLAYED } else { NO_DURATIONS }.to_owned(), FROM_A_FILE.to_owned()],
         raw: Vec::new(),
     };
+    let mut taken = 0;
     for group in launches::group(launches, 1) {
         let raw = raw(group.median);
+        limited(&mut taken, &raw)?;
         let measured = Measured::of(&raw);
         capture.kernels.push(KernelProfile {
             time: group.time,
@@ -54,6 +57,7 @@ pub(in crate::import) fn read(report: &[u8]) -> Result<Capture, Fault> {
 
 /// All numbers of a launch in the order of their names, as the profiler's raw page has them.
 fn raw(launched: Launched<'_>) -> Vec<RawFigure> {
-    let numbers: BTreeMap<_, _> = launched.metrics().filter_map(|(name, metric)| Some((name, metric.number()?))).collect();
+    let numbers: BTreeMap<_, _> =
+        launched.metrics().filter(|(name, _)| name.len() <= NAME).filter_map(|(name, metric)| Some((name, metric.number()?))).collect();
     numbers.into_iter().map(|(name, value)| RawFigure { unit: units::of_metric(&name), name: name.into_owned(), value }).collect()
 }

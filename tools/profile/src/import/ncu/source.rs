@@ -14,7 +14,7 @@ const SAMPLES: &str = "smsp__pcsamp_sample_count";
 const SAMPLED: &str = "smsp__pcsamp_warps_issue_stalled_";
 
 /// Instructions that are looked at, and lines that are kept. The greatest kernels have some hundred thousand instructions.
-const INSTRUCTIONS: usize = 1 << 20;
+const INSTRUCTIONS: usize = 1 << 18;
 const LINES: usize = 100;
 
 #[derive(Default)]

@@ -1,6 +1,7 @@
 //! What ran on a device: kernels, and the copies and fills between them.
 
 use kernelwright_protocol::{Figures, KernelProfile, LaunchShape, Metric};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Device, Event, Trace};
@@ -12,34 +13,52 @@ const ON_DEVICE: &[&str] = &["kernel", "gpu_memcpy", "gpu_memset"];
 
 type Arguments = Map<String, Value>;
 
+/// What tells launches from each other.
+#[derive(Default, Deserialize)]
+struct Launching {
+    #[serde(default)]
+    grid: Option<[u32; 3]>,
+    #[serde(default)]
+    block: Option<[u32; 3]>,
+}
+
+/// Whether an event ran on a device.
+pub(super) fn is_on_device(event: &Event<'_>) -> bool {
+    ON_DEVICE.iter().any(|category| event.is(category))
+}
+
+/// The arguments of an event, as far as they have the form that is looked for.
+fn arguments<T: Default + for<'a> Deserialize<'a>>(event: &Event<'_>) -> T {
+    event.args.and_then(|args| serde_json::from_str(args.get()).ok()).unwrap_or_default()
+}
+
 /// Takes over what ran on the device; says whether anything did.
 pub(super) fn read(trace: &Trace<'_>, capture: &mut Capture) -> bool {
-    let launches: Vec<Launch<(&Event<'_>, Arguments)>> = trace
+    let launches: Vec<Launch<&Event<'_>>> = trace
         .events
         .iter()
-        .filter(|event| ON_DEVICE.iter().any(|category| event.is(category)))
+        .filter(|event| is_on_device(event))
         .map(|event| {
-            let arguments: Arguments = event.args.and_then(|args| serde_json::from_str(args.get()).ok()).unwrap_or_default();
-            let sides = |name: &str| serde_json::from_value::<[u32; 3]>(arguments.get(name)?.clone()).ok();
-            let shape = sides("grid").zip(sides("block")).map(|(grid, block)| LaunchShape { grid, block });
-            Launch { name: event.name.to_string(), shape, duration_ns: Some(event.dur * 1e3), detail: (event, arguments) }
+            let Launching { grid, block } = arguments(event);
+            let shape = grid.zip(block).map(|(grid, block)| LaunchShape { grid, block });
+            Launch { name: event.name.to_string(), shape, duration_ns: Some(event.dur * 1e3), detail: event }
         })
         .collect();
     if launches.is_empty() {
         return false;
     }
-    let device = |arguments: &Arguments| {
-        let id = arguments.get("device").and_then(Value::as_u64);
-        trace.devices.iter().find(|device| device.id.is_some() && device.id == id).or_else(|| trace.devices.first())
-    };
-    capture.device = launches.iter().find_map(|launch| device(&launch.detail.1)?.name.clone());
     for group in launches::group(launches, capture.calls) {
-        let (event, arguments) = group.median;
+        let arguments: Arguments = arguments(group.median);
+        let id = arguments.get("device").and_then(Value::as_u64);
+        let device = trace.devices.iter().find(|device| device.id.is_some() && device.id == id).or_else(|| trace.devices.first());
+        if capture.device.is_none() {
+            capture.device = device.and_then(|device| device.name.clone());
+        }
         let mut kernel = KernelProfile::from(group.time);
         kernel.launch = group.shape;
-        kernel.figures = figures(event, &arguments, group.shape, device(&arguments));
+        kernel.figures = figures(group.median, &arguments, group.shape, device);
         capture.kernels.push(kernel);
-        capture.raw.push(raw(event, &arguments));
+        capture.raw.push(raw(group.median, &arguments));
     }
     true
 }

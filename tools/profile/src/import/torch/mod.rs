@@ -5,9 +5,11 @@ mod operators;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fmt;
 
 use kernelwright_protocol::{Figures, ProfilerKind};
-use serde::Deserialize;
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::Capture;
@@ -18,7 +20,7 @@ use crate::import::error::{Fault, Format};
 struct Trace<'a> {
     #[serde(rename = "deviceProperties", default)]
     devices: Vec<Device>,
-    #[serde(rename = "traceEvents", borrow)]
+    #[serde(rename = "traceEvents", borrow, deserialize_with = "worth_keeping")]
     events: Vec<Event<'a>>,
 }
 
@@ -63,6 +65,34 @@ impl Event<'_> {
     }
 }
 
+/// What a step of the profiler is called, before its number.
+const STEP: &str = "ProfilerStep#";
+
+/// Takes the events that are looked at later. Most are not, and there are millions.
+fn worth_keeping<'de, D: Deserializer<'de>>(events: D) -> Result<Vec<Event<'de>>, D::Error> {
+    struct Kept;
+
+    impl<'de> Visitor<'de> for Kept {
+        type Value = Vec<Event<'de>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of events")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut events: A) -> Result<Self::Value, A::Error> {
+            let mut kept = Vec::new();
+            while let Some(event) = events.next_element::<Event<'de>>()? {
+                if event.is("cpu_op") || kernels::is_on_device(&event) || (event.ph == "X" && event.name.starts_with(STEP)) {
+                    kept.push(event);
+                }
+            }
+            Ok(kept)
+        }
+    }
+
+    events.deserialize_seq(Kept)
+}
+
 /// Whether JSON is a trace, by the words that every trace begins with.
 pub(super) fn is_trace(json: &[u8]) -> bool {
     let has = |word: &[u8]| json.windows(word.len()).any(|window| window == word);
@@ -72,7 +102,7 @@ pub(super) fn is_trace(json: &[u8]) -> bool {
 /// Reads a trace.
 pub(super) fn read(json: &[u8]) -> Result<Capture, Fault> {
     let trace: Trace<'_> = serde_json::from_slice(json).map_err(|error| Fault::json(Format::TorchTrace, &error))?;
-    let steps = trace.events.iter().filter(|event| event.ph == "X" && event.name.starts_with("ProfilerStep#"));
+    let steps = trace.events.iter().filter(|event| event.name.starts_with(STEP));
     // The same step is there more than once: as the program saw it, and as the device did.
     let steps = steps.map(|event| &event.name).collect::<BTreeSet<_>>().len();
     let mut capture = Capture {
