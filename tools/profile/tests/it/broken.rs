@@ -2,6 +2,7 @@
 
 use kernelwright_profile::{Fault, Format, ImportError, import};
 
+use crate::encode::{Message, block, report};
 use crate::{fixture, import_bytes, unpacked};
 
 /// Random enough to hit every part of a file, and the same in every run.
@@ -86,26 +87,15 @@ fn changed_bytes_in_the_package_are_noticed() {
     assert!(matches!(import_bytes(&broken).unwrap_err().fault, Fault::Damaged { format: Format::Gzip, .. }));
 }
 
-/// A report with one block, from what its header says.
-fn report(version: u8, header: &[u8], payload: &[u8]) -> Vec<u8> {
-    let mut report = b"NVR\0\x02\0\0\0\x08".to_vec();
-    report.push(version);
-    report.extend((header.len() as u32).to_le_bytes());
-    report.extend(header);
-    report.extend(payload);
-    report
-}
-
 #[test]
 fn sizes_and_counts_that_a_report_claims_are_not_believed() {
-    // 5: a payload of 2^62 bytes.
-    let error = import_bytes(&report(7, &[0x28, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40], b"")).unwrap_err();
+    let header = |launches, payload| Message::default().integer(2, launches).integer(5, payload);
+    let error = import_bytes(&block(7, &header(0, 1 << 62), b"")).unwrap_err();
     assert!(matches!(&error.fault, Fault::Truncated { format: Format::NcuReport, at } if at.contains("block 0")), "{error}");
-    // 2: 2^62 launches, 5: a payload of four bytes, in which there is one of no size.
-    let error = import_bytes(&report(7, &[0x10, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40, 0x28, 4], &[0; 4])).unwrap_err();
+    // In four bytes there is room for one launch of which nothing is said.
+    let error = import_bytes(&block(7, &header(1 << 62, 4), &[0; 4])).unwrap_err();
     assert!(matches!(&error.fault, Fault::Damaged { why, .. } if why.contains("passes")), "{error}");
-    // 2: one launch, in which nothing is said.
-    let capture = import_bytes(&report(7, &[0x10, 1, 0x28, 4], &[0; 4])).unwrap();
+    let capture = import_bytes(&block(7, &header(1, 4), &[0; 4])).unwrap();
     assert_eq!((capture.kernels.len(), capture.raw[0].len()), (1, 0));
     assert!(capture.limits[0].contains("no durations"), "{:?}", capture.limits);
 }
@@ -115,10 +105,7 @@ fn sizes_and_counts_that_a_report_claims_are_not_believed() {
 fn files_of_many_empty_things_are_refused() {
     let frames = format!("[{{\"frame\": {{}}}}{}]", ",{}".repeat(4 << 20));
     assert_eq!(import_bytes(frames.as_bytes()).unwrap_err().code(), "file_too_large");
-    // 4: a table of names, each of which is two bytes.
-    let names = [0x0a, 0].repeat(2 << 20);
-    let header = [&[0x22, 0x80, 0x80, 0x80, 0x02][..], &names].concat();
-    let error = import_bytes(&report(7, &header, b"")).unwrap_err();
+    let error = import_bytes(&report(&vec![""; 2 << 20], &[], &[])).unwrap_err();
     assert!(matches!(&error.fault, Fault::Damaged { why, .. } if why.contains("a million")), "{error}");
     let columns = format!("\"ID\",\"Kernel Name\"{}\n", ",".repeat(1 << 20));
     assert_eq!(import_bytes(columns.as_bytes()).unwrap_err().code(), "file_damaged");
@@ -128,10 +115,10 @@ fn files_of_many_empty_things_are_refused() {
 
 #[test]
 fn other_versions_are_named() {
-    let newer = import_bytes(&report(8, &[], b"")).unwrap_err();
+    let newer = import_bytes(&block(8, &Message::default(), b"")).unwrap_err();
     assert_eq!((newer.code(), newer.hint().contains("--page raw --csv")), ("format_version", true));
     assert!(newer.to_string().contains("version 8") && newer.to_string().contains("version 7"), "{newer}");
-    let older = import_bytes(&report(6, &[], b"")).unwrap_err();
+    let older = import_bytes(&block(6, &Message::default(), b"")).unwrap_err();
     assert!(older.hint().contains("too old"), "{}", older.hint());
 }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::float_cmp, reason = "figures are the profiler's own to the last digit")]
 
 mod broken;
+mod encode;
 mod ncu;
 mod ncu_csv;
 mod proton;

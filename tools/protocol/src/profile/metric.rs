@@ -98,7 +98,7 @@ pub enum Metric {
     MemoryThroughputShare,
     /// Device memory, of its peak (`gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed`).
     DramThroughputShare,
-    /// Second-level cache, of its peak (`lts__t_sectors.avg.pct_of_peak_sustained_elapsed`).
+    /// The busiest part of the second-level cache, of its peak (`lts__throughput.avg.pct_of_peak_sustained_elapsed`).
     L2ThroughputShare,
     /// First-level cache and shared memory, of their peak (`l1tex__throughput.avg.pct_of_peak_sustained_active`).
     L1ThroughputShare,
