@@ -9,10 +9,12 @@
 mod capture;
 mod claim;
 mod error;
+mod import;
 mod profiler;
 mod surface;
 
 pub use capture::{Capture, RawFigure, Rung, Taken, Work};
 pub use error::ProfileError;
+pub use import::{Fault, Format, ImportError, import};
 pub use profiler::{ProfileRequest, Profiler, Settings};
 pub use surface::serve;

@@ -56,6 +56,8 @@ pub enum Metric {
     StaticSharedBytes,
     /// Shared memory a block is launched with (`launch__shared_mem_per_block_dynamic`).
     DynamicSharedBytes,
+    /// Shared memory a block declares and is launched with together, where a profiler does not tell them apart (Torch's `shared memory`).
+    SharedBytes,
     /// Rounds of resident blocks that the grid takes (`launch__waves_per_multiprocessor`).
     Waves,
     /// Multiprocessors of the device (`launch__sm_count`).
@@ -96,7 +98,7 @@ pub enum Metric {
     MemoryThroughputShare,
     /// Device memory, of its peak (`gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed`).
     DramThroughputShare,
-    /// Second-level cache, of its peak (`lts__t_sectors.avg.pct_of_peak_sustained_elapsed`).
+    /// The busiest part of the second-level cache, of its peak (`lts__throughput.avg.pct_of_peak_sustained_elapsed`).
     L2ThroughputShare,
     /// First-level cache and shared memory, of their peak (`l1tex__throughput.avg.pct_of_peak_sustained_active`).
     L1ThroughputShare,
@@ -179,6 +181,7 @@ impl Metric {
             Self::SmClockHz | Self::DramClockHz => Unit::Hertz,
             Self::StaticSharedBytes
             | Self::DynamicSharedBytes
+            | Self::SharedBytes
             | Self::SpillStoreBytes
             | Self::SpillLoadBytes
             | Self::StackBytes
