@@ -11,6 +11,8 @@ mod claim;
 mod error;
 mod profiler;
 mod surface;
+mod timed;
+mod workers;
 
 pub use capture::{Capture, RawFigure, Rung, Taken, Work};
 pub use error::ProfileError;

@@ -1,39 +1,33 @@
-//! Asking workers for figures: one worker a question, one question at a time.
+//! Answering questions for figures, one at a time: what a target can do, and where a module's time goes.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kernelwright_harness::sandbox::Limits;
-use kernelwright_harness::{HarnessError, Interpreter, Launch, Package, Role, Scratch, Worker, WorkerLog};
-use kernelwright_protocol::{Target, TargetDescription};
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
-use tokio::sync::{Mutex, OnceCell};
+use kernelwright_harness::Role;
+use kernelwright_protocol::{ContentHash, KernelTime, Target, TargetDescription};
+use serde_json::json;
+use tokio::sync::Mutex;
 
 use crate::ProfileError;
-use crate::capture::Taken;
-use crate::claim::{DescriptionClaim, ProfileClaim};
+use crate::capture::{Capture, Taken, Work};
+use crate::claim::{DescriptionClaim, WorkClaim};
+use crate::timed;
+use crate::workers::{Session, Workers};
 
-/// Importing torch from a cold disk takes tens of seconds.
-const START_LIMIT: Duration = Duration::from_secs(120);
 /// Several measurements of less than half a second each, and CUDA's start.
 const DESCRIBE_LIMIT: Duration = Duration::from_secs(120);
-/// About ninety calls, and before them the candidate's compilation and autotuning.
-const PROFILE_LIMIT: Duration = Duration::from_secs(300);
-/// Inputs need not be secret here: nothing is decided on the outputs.
-const SEED: u64 = 1;
-/// How much of what a dead worker printed is shown.
-const TAIL_BYTES: u64 = 2000;
+/// Problems whose own figures are kept.
+const PROBLEMS: usize = 64;
 
-/// Where and how workers run.
+/// Where Python and the caches are.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The Python with torch; absent: the one the environment suggests.
+    /// The Python to use; absent: found by the rules of the harness.
     pub python: Option<PathBuf>,
-    /// Where the worker package is unpacked and scratch folders lie.
+    /// Where the package and scratch folders go.
     pub cache_dir: PathBuf,
-    /// The executable that answers to the sandbox verb: `kernelwright` itself.
+    /// The executable that answers to the sandbox verb: this program.
     pub sandbox_helper: PathBuf,
     /// Threads and processors that kernels on `cpu` may use; absent: all that this process may use.
     pub threads: Option<usize>,
@@ -58,53 +52,49 @@ pub struct ProfileRequest {
     pub target: Target,
 }
 
-/// Describes targets and profiles modules. Descriptions are measured once and kept.
+/// Describes targets and profiles modules. Descriptions, and figures of problems beside their candidates', are measured once and kept.
 #[derive(Debug)]
 pub struct Profiler {
-    settings: Settings,
-    environment: OnceCell<Environment>,
+    workers: Workers,
     // Held while a worker measures: two measurements at once would disturb each other.
-    descriptions: Mutex<HashMap<Target, TargetDescription>>,
+    known: Mutex<Known>,
 }
 
-/// What every worker needs, found with the first question so that the server starts at once.
+/// What was measured before.
+#[derive(Debug, Default)]
+struct Known {
+    descriptions: HashMap<Target, TargetDescription>,
+    problems: HashMap<(ContentHash, Target), OfProblem>,
+}
+
+/// A problem's own figures: never out of a process that a candidate runs in.
 #[derive(Clone, Debug)]
-struct Environment {
-    interpreter: Interpreter,
-    package: Package,
-}
-
-/// One question to a worker of its own.
-struct Question<'a> {
-    role: Role,
-    target: Target,
-    op: &'static str,
-    fields: Value,
-    limit: Duration,
-    /// What is being done, for people.
-    what: &'static str,
-    say: &'a (dyn Fn(&str) + Sync),
+struct OfProblem {
+    kernels: Vec<KernelTime>,
+    work: Option<Work>,
 }
 
 impl Profiler {
     /// Nothing is started or looked for before the first question.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self { settings, environment: OnceCell::new(), descriptions: Mutex::default() }
+        Self { workers: Workers::new(settings), known: Mutex::default() }
     }
 
     /// Describes a target; the second time for the same target costs nothing. `say` is told what is being done.
     pub async fn describe(&self, target: Target, say: &(dyn Fn(&str) + Sync)) -> Result<TargetDescription, ProfileError> {
-        let mut descriptions = self.descriptions.lock().await;
-        if let Some(known) = descriptions.get(&target) {
-            return Ok(known.clone());
+        let mut known = self.known.lock().await;
+        if let Some(description) = known.descriptions.get(&target) {
+            return Ok(description.clone());
         }
-        let fields = json!({"device": target.to_string(), "threads": self.threads()});
-        let what = "measuring the target";
-        let question = Question { role: Role::Profile, target, op: "describe", fields, limit: DESCRIBE_LIMIT, what, say };
-        let claim = self.ask::<DescriptionClaim>(question).await?;
-        let description = claim.into_description(target);
-        descriptions.insert(target, description.clone());
+        say("starting Python and torch");
+        let mut asked = self.workers.start(Role::Profile, target).await?;
+        say("measuring the target");
+        let fields = json!({"device": target.to_string(), "threads": self.workers.threads()});
+        let claim = asked.ask::<DescriptionClaim>("describe", fields, DESCRIBE_LIMIT, "measuring the target").await;
+        asked.end().await;
+        let description = claim?.into_description(target);
+        known.descriptions.insert(target, description.clone());
         Ok(description)
     }
 
@@ -112,63 +102,45 @@ impl Profiler {
     ///
     /// A candidate runs in a confined process together with the problem; its figures are its own claims.
     pub async fn capture(&self, request: &ProfileRequest, say: &(dyn Fn(&str) + Sync)) -> Result<Taken, ProfileError> {
-        let ProfileRequest { problem, candidate, target } = request;
-        let _measuring = self.descriptions.lock().await;
-        let role = if candidate.is_some() { Role::ProfileCandidate } else { Role::Profile };
-        let fields = json!({
-            "problem": problem, "candidate": candidate, "device": target.to_string(), "threads": self.threads(), "seed": SEED});
-        let question = Question { role, target: *target, op: "profile", fields, limit: PROFILE_LIMIT, what: "profiling", say };
-        let capture = self.ask::<ProfileClaim>(question).await?.into_capture(candidate.is_some());
-        Ok(Taken { capture, before: Vec::new(), work: None, files: Vec::new(), passed_over: Vec::new() })
-    }
-
-    async fn ask<T: DeserializeOwned>(&self, question: Question<'_>) -> Result<T, ProfileError> {
-        let Question { role, target, op, fields, limit, what, say } = question;
+        let mut known = self.known.lock().await;
+        let key = (ContentHash::of(&request.problem), request.target);
+        let kept = known.problems.get(&key).filter(|_| request.candidate.is_some()).cloned();
         say("starting Python and torch");
-        let Environment { interpreter, package } = self.environment().await?;
-        // Not in the worker's own folder: a candidate could put a link to somebody's secrets in the log's place.
-        let log_folder = Scratch::new(&self.settings.cache_dir)?;
-        let launch = Launch {
-            role,
-            interpreter,
-            package,
-            helper: self.settings.sandbox_helper.clone(),
-            backend: target.backend,
-            threads: self.threads(),
-            limits: Limits::default(),
-            variables: vec![],
-            readable: vec![],
-            scratch: Scratch::new(&self.settings.cache_dir)?,
-            log: WorkerLog::at(log_folder.path().join("worker.log")),
-        };
-        let mut worker = Worker::launch(launch, START_LIMIT).await?;
-        say(what);
-        let answer = worker.ask(op, fields, &[], limit).await;
-        let answer = answer.map_err(|error| ProfileError::unanswered(error, what, target, || worker.log().tail(TAIL_BYTES)));
-        tracing::debug!(op, log = worker.log().tail(TAIL_BYTES), "the worker's last words");
-        worker.end().await;
-        serde_json::from_value(answer?.ok)
-            .map_err(|error| ProfileError::Worker { reason: format!("an answer that cannot be read: {error}"), traceback: String::new() })
-    }
-
-    async fn environment(&self) -> Result<&Environment, ProfileError> {
-        let find = || async {
-            let Settings { python, cache_dir, .. } = self.settings.clone();
-            let found = tokio::task::spawn_blocking(move || {
-                Scratch::sweep(&cache_dir);
-                let interpreter = Interpreter::find(python.as_deref())?;
-                Ok::<_, HarnessError>(Environment { interpreter, package: Package::unpack(&cache_dir)? })
-            });
-            match found.await {
-                Ok(found) => Ok(found?),
-                Err(panic) => Err(ProfileError::Worker { reason: panic.to_string(), traceback: String::new() }),
+        let (of_problem, capture) = match (kept, &request.candidate) {
+            (Some(kept), Some(candidate)) => (kept, self.of_candidate(request, candidate, say).await?),
+            (_, None) => self.of_problem(request, say).await?,
+            (None, Some(candidate)) => {
+                say("profiling the problem");
+                let (of_problem, _) = self.of_problem(request, say).await?;
+                (of_problem, self.of_candidate(request, candidate, say).await?)
             }
         };
-        self.environment.get_or_try_init(find).await
+        if known.problems.len() >= PROBLEMS {
+            known.problems.clear();
+        }
+        known.problems.insert(key, of_problem.clone());
+        let OfProblem { kernels, work } = of_problem;
+        let before = if request.candidate.is_some() { kernels } else { Vec::new() };
+        Ok(Taken { capture, before, work, files: Vec::new(), passed_over: Vec::new() })
     }
 
-    fn threads(&self) -> usize {
-        let available = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.settings.threads.map_or_else(available, |threads| threads.max(1))
+    /// The problem's own capture, and what is kept of it.
+    async fn of_problem(&self, request: &ProfileRequest, say: &(dyn Fn(&str) + Sync)) -> Result<(OfProblem, Capture), ProfileError> {
+        let asked = self.workers.start(Role::Profile, request.target).await?;
+        let mut session = self.workers.load(asked, &request.problem, None).await?;
+        say("profiling");
+        let capture = timed::capture(&mut session, false).await?;
+        let WorkClaim { work } = session.ask("work", "counting the problem's work").await?;
+        session.asked.end().await;
+        Ok((OfProblem { kernels: capture.kernels.iter().map(|kernel| kernel.time.clone()).collect(), work }, capture))
+    }
+
+    async fn of_candidate(&self, request: &ProfileRequest, candidate: &str, say: &(dyn Fn(&str) + Sync)) -> Result<Capture, ProfileError> {
+        let asked = self.workers.start(Role::ProfileCandidate, request.target).await?;
+        let mut session: Session = self.workers.load(asked, &request.problem, Some(candidate)).await?;
+        say("profiling the candidate");
+        let capture = timed::capture(&mut session, true).await?;
+        session.asked.end().await;
+        Ok(capture)
     }
 }

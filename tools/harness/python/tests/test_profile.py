@@ -67,8 +67,15 @@ class TheWorker(unittest.TestCase):
         cls.worker = Worker("profile", folder.name)
         cls.addClassCleanup(cls.worker.close)
 
+    def load(self, problem: str = PROBLEM, candidate: str | None = None) -> dict[str, Any]:
+        return self.worker.ask("load", problem=problem, candidate=candidate, device="cpu", threads=1, seed=3)
+
     def profile(self, problem: str = PROBLEM, candidate: str | None = None) -> dict[str, Any]:
-        return self.worker.ask("profile", problem=problem, candidate=candidate, device="cpu", threads=1, seed=3)
+        return {**self.load(problem, candidate), **self.worker.ask("run"), **self.worker.ask("trace")}
+
+    def work(self, problem: str) -> dict[str, Any]:
+        self.load(problem)
+        return self.worker.ask("work")["work"]
 
     def refusal(self, **request: str) -> dict[str, str]:
         with self.assertRaises(Failed) as failed:
@@ -82,6 +89,7 @@ class TheWorker(unittest.TestCase):
         self.assertEqual(facts["threads for kernels"]["value"], "1")
         self.assertIn("GB/s read plus written", facts["copy bandwidth"]["value"])
         self.assertGreater(described["copy_bytes_per_second"], 1e8)
+        self.assertGreater(described["matrix_operations_per_second"]["float32"], 1e9)
         self.assertGreater(described["memory"], 1 << 28)
         self.assertTrue(described["name"])
         self.assertTrue(any(line.startswith("torch ") for line in described["software"]))
@@ -95,7 +103,7 @@ class TheWorker(unittest.TestCase):
         self.assertAlmostEqual(sum(kernel["share"] for kernel in profile["kernels"]), 1, delta=0.01)
         softmax = profile["kernels"][names.index("aten::_softmax")]
         self.assertEqual(softmax["launches_per_call"], 1)
-        self.assertTrue(1 <= profile["calls"] <= 20)
+        self.assertTrue(1 <= self.load()["calls"] <= 20 <= profile["calls"])
         self.assertGreater(profile["wall_per_call_ns"], 0)
         times = [kernel["time_per_call_ns"] for kernel in profile["kernels"] if kernel["name"] != "(all others)"]
         self.assertEqual(times, sorted(times, reverse=True))
@@ -111,6 +119,27 @@ class TheWorker(unittest.TestCase):
         problem = "import numpy as np\ndef reference(x):\n    return np.tanh(x)\ndef get_inputs():\n    return [np.ones((256, 256), np.float32)]\n"
         for candidate in (None, "import numpy as np\ndef kernel(x):\n    return np.tanh(x)\n"):
             self.assertEqual(self.profile(problem, candidate)["kernels"][0]["name"], "(outside torch operators)")
+
+    def test_the_work_of_a_problem_is_what_it_reads_and_returns_once(self) -> None:
+        floats = 256 * 512 + 512 + 256 * 512
+        self.assertEqual(self.work(PROBLEM), {"bytes": 4 * floats, "operations": {}})
+        # Read twice, it still has to come once; what lies in between, and parameters that nobody reads, need not move.
+        twice = PROBLEM.replace("torch.softmax(x + self.bias, dim=-1)", "(torch.relu(x) + x).sum()")
+        self.assertEqual(self.work(twice)["bytes"], 4 * (256 * 512 + 1))
+
+    def test_of_a_table_only_what_is_looked_up_is_work(self) -> None:
+        lookup = PROBLEM.replace("torch.softmax(x + self.bias, dim=-1)", "self.bias[torch.arange(8)] + x[:8, 0]")
+        self.assertEqual(self.work(lookup)["bytes"], 4 * (8 + 8 + 8))
+
+    def test_matrix_products_are_counted_by_dtype(self) -> None:
+        product = PROBLEM.replace("torch.softmax(x + self.bias, dim=-1)", "(x @ x.T).double() @ torch.ones(256, 2, dtype=torch.float64)")
+        self.assertEqual(self.work(product)["operations"], {"float32": 2.0 * 256 * 256 * 512, "float64": 2.0 * 256 * 256 * 2})
+        trained = self.work(product.replace("x @ x.T", "(x + self.bias) @ x.T") + "\nbackward = True\n")
+        self.assertGreater(trained["operations"]["float32"], 2 * 2.0 * 256 * 256 * 512)
+
+    def test_the_work_of_a_function_on_arrays_is_its_inputs_and_outputs(self) -> None:
+        problem = "import numpy as np\ndef reference(x):\n    return np.tanh(x)\ndef get_inputs():\n    return [np.ones((256, 256), np.float32)]\n"
+        self.assertEqual(self.work(problem), {"bytes": 2 * 4 * 256 * 256, "operations": {}})
 
     def test_a_raw_pointer_kernel_is_named(self) -> None:
         profile = self.profile(candidate=RAW_POINTERS)
