@@ -5,6 +5,7 @@ mod adversarial;
 mod agent;
 mod bad_input;
 mod builds;
+mod captures;
 mod compile;
 mod evaluate;
 mod examples;

@@ -8,6 +8,8 @@
 
 mod capture;
 mod claim;
+mod counters;
+mod cpu;
 mod error;
 mod profiler;
 mod surface;

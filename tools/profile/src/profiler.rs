@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kernelwright_harness::Role;
-use kernelwright_protocol::{ContentHash, KernelTime, Target, TargetDescription};
+use kernelwright_protocol::{Backend, ContentHash, KernelTime, Target, TargetDescription};
 use serde_json::json;
 use tokio::sync::Mutex;
 
 use crate::ProfileError;
 use crate::capture::{Capture, Taken, Work};
 use crate::claim::{DescriptionClaim, WorkClaim};
-use crate::timed;
 use crate::workers::{Session, Workers};
+use crate::{cpu, timed};
 
 /// Several measurements of less than half a second each, and CUDA's start.
 const DESCRIBE_LIMIT: Duration = Duration::from_secs(120);
@@ -106,7 +106,7 @@ impl Profiler {
         let key = (ContentHash::of(&request.problem), request.target);
         let kept = known.problems.get(&key).filter(|_| request.candidate.is_some()).cloned();
         say("starting Python and torch");
-        let (of_problem, capture) = match (kept, &request.candidate) {
+        let (of_problem, mut capture) = match (kept, &request.candidate) {
             (Some(kept), Some(candidate)) => (kept, self.of_candidate(request, candidate, say).await?),
             (_, None) => self.of_problem(request, say).await?,
             (None, Some(candidate)) => {
@@ -120,6 +120,9 @@ impl Profiler {
         }
         known.problems.insert(key, of_problem.clone());
         let OfProblem { kernels, work } = of_problem;
+        if let Some(work) = &work {
+            work.note_rates(capture.wall_per_call_ns, &mut capture.call);
+        }
         let before = if request.candidate.is_some() { kernels } else { Vec::new() };
         Ok(Taken { capture, before, work, files: Vec::new(), passed_over: Vec::new() })
     }
@@ -129,7 +132,7 @@ impl Profiler {
         let asked = self.workers.start(Role::Profile, request.target).await?;
         let mut session = self.workers.load(asked, &request.problem, None).await?;
         say("profiling");
-        let capture = timed::capture(&mut session, false).await?;
+        let capture = self.measure(&mut session, request.target, false).await?;
         let WorkClaim { work } = session.ask("work", "counting the problem's work").await?;
         session.asked.end().await;
         Ok((OfProblem { kernels: capture.kernels.iter().map(|kernel| kernel.time.clone()).collect(), work }, capture))
@@ -139,8 +142,15 @@ impl Profiler {
         let asked = self.workers.start(Role::ProfileCandidate, request.target).await?;
         let mut session: Session = self.workers.load(asked, &request.problem, Some(candidate)).await?;
         say("profiling the candidate");
-        let capture = timed::capture(&mut session, true).await?;
+        let capture = self.measure(&mut session, request.target, true).await?;
         session.asked.end().await;
         Ok(capture)
+    }
+
+    async fn measure(&self, session: &mut Session, target: Target, of_candidate: bool) -> Result<Capture, ProfileError> {
+        match target.backend {
+            Backend::Cpu => cpu::capture(session, of_candidate, self.workers.threads()).await,
+            Backend::Cuda => timed::capture(session, of_candidate).await,
+        }
     }
 }

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from . import machine_code
 from .channel import Channel, WorkerError, serve
 from .describe import describe
 from .device import Device, keep_freed_memory
@@ -22,15 +23,17 @@ class _Profile:
     def __init__(self) -> None:
         self._subject: Subject | None = None
         self._repeated: Repeated | None = None
+        self._libraries: set[str] = set()
 
     def handlers(self) -> dict[str, Callable[[dict[str, Any], list[int]], dict[str, Any]]]:
         """The operations by name."""
-        return {"describe": _describe, "load": self.load, "work": self.work, "run": self.run, "trace": self.trace}
+        return {"describe": _describe, "load": self.load, "work": self.work, "run": self.run, "trace": self.trace, "code": self.code}
 
     def load(self, request: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         device = _device(request)
         if not device.is_cuda:
             show_foreign_calls()
+        self._libraries = machine_code.mapped_libraries()
         self._subject = load_subject(request["problem"], request.get("candidate"), device, int(request.get("seed", 0)))
         self._repeated = Repeated(self._subject.call, device.torch)
         return {"calls": self._repeated.calls}
@@ -46,6 +49,9 @@ class _Profile:
 
     def trace(self, _request: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         return trace(self._loaded("trace"))
+
+    def code(self, _request: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        return machine_code.describe(self._libraries)
 
     def _loaded(self, op: str) -> Repeated:
         if self._repeated is None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import platform
+import shutil
+import subprocess
 import tempfile
 import textwrap
 import unittest
@@ -9,7 +12,7 @@ from typing import Any
 
 from support import Failed, Worker
 
-from kernelwright_worker import figures
+from kernelwright_worker import figures, machine_code
 from kernelwright_worker.describe_cpu import CacheLevel, arch, parse_cpu_list
 
 PROBLEM = textwrap.dedent("""
@@ -146,6 +149,17 @@ class TheWorker(unittest.TestCase):
         self.assertEqual(profile["kernels"][0]["name"], "ctypes: slow_double")
         self.assertTrue(any("ctypes" in limit for limit in profile["limits"]))
 
+    def test_the_code_of_a_raw_pointer_kernel_is_read(self) -> None:
+        for options, share in (("-O1", 0.0), ("-O3", 1.0)):
+            self.load(candidate=RAW_POINTERS.replace("-O1", options))
+            code = self.worker.ask("code")
+            self.assertEqual((code["vector_share"], code["limits"]), (share, []))
+            self.assertEqual(code.get("vector_bits"), 128 if share else None)
+
+    def test_a_module_without_code_of_its_own_has_no_figures_of_code(self) -> None:
+        self.load()
+        self.assertEqual(self.worker.ask("code"), {"limits": []})
+
     def test_parameters_of_the_problem_reach_the_candidate(self) -> None:
         candidate = PROBLEM.replace("class Model", "class ModelNew").replace(
             "torch.randn(features)", "torch.full((features,), float('nan'))").replace(
@@ -181,6 +195,37 @@ class TheWorker(unittest.TestCase):
             self.worker.ask("describe", device="cuda:77", threads=1)
         self.assertEqual(failed.exception.error["kind"], "device")
         self.assertIn("cuda:77", failed.exception.error["message"])
+
+
+def disassembled(source: str, *options: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/code.so"
+        subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-o", path, *options, "-"], input=source, text=True, check=True)
+        command = ["objdump", "--disassemble", "--no-show-raw-insn", "--disassembler-options=intel", path]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@unittest.skipUnless(platform.machine() == "x86_64" and shutil.which("objdump") and shutil.which("gcc"), "needs binutils and gcc on x86-64")
+class MachineCode(unittest.TestCase):
+    AXPY = "void axpy(float *o, const float *a, const float *b, long n) { for (long i = 0; i < n; i++) o[i] = a[i] * 2.5f + b[i]; }\n"
+    SUM = "float total(const float *a, long n) { float s = 0; for (long i = 0; i < n; i++) s += a[i]; return s; }\n"
+
+    def figures(self, source: str, *options: str) -> dict[str, float]:
+        return machine_code.figures(machine_code.inner_loops(disassembled(source, *options)))
+
+    def test_a_scalar_loop_is_scalar_and_a_vector_loop_with_its_remainders_is_not(self) -> None:
+        self.assertEqual(self.figures(self.AXPY, "-O1"), {"vector_share": 0.0, "vector_loops": 0, "scalar_loops": 1})
+        wide = self.figures(self.AXPY, "-O3", "-mavx2", "-mfma")
+        self.assertEqual(wide, {"vector_share": 1.0, "vector_loops": 1, "scalar_loops": 0, "vector_bits": 256})
+
+    def test_a_reduction_that_may_not_be_reordered_stays_scalar_beside_a_vector_loop(self) -> None:
+        both = self.figures(self.AXPY + self.SUM, "-O3", "-mavx2", "-mfma")
+        self.assertEqual((both["vector_loops"], both["scalar_loops"]), (1, 1))
+        freed = self.figures(self.AXPY + self.SUM, "-O3", "-mavx2", "-mfma", "-ffast-math")
+        self.assertEqual((freed["vector_loops"], freed["scalar_loops"], freed["vector_share"]), (2, 0, 1.0))
+
+    def test_code_without_arithmetic_in_loops_has_no_figures(self) -> None:
+        self.assertEqual(self.figures("float once(float x) { return x * 3.0f + 1.0f; }", "-O2"), {})
 
 
 class Figures(unittest.TestCase):
