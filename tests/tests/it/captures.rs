@@ -81,15 +81,18 @@ async fn scalar_and_vector_code_of_a_kernel_differ_in_their_share_and_its_proble
 
 #[tokio::test]
 async fn a_memory_bound_kernel_is_near_the_measured_bandwidth() {
-    let subject = Subject::new().await;
-    let copy = subject.profiler.describe(Target::CPU, &|_| {}).await.unwrap().copy_bytes_per_second.unwrap();
     let problem = SCALE.replace("torch.relu(x * 2.5)", "x.clone()");
-    let taken = subject.capture(&problem, None, Target::CPU).await;
-    assert!(taken.before.is_empty());
-    let rate = taken.capture.call.get(Metric::UsefulBytesPerS).unwrap();
-    // Other tests may be at work beside either measurement.
-    assert!((0.3..3.0).contains(&(rate / copy)), "{rate:.3e} of {copy:.3e}");
-    assert!(taken.capture.call.get(Metric::UsefulOperationsPerS).is_none());
+    let mut ratios = Vec::new();
+    // Other tests may be at work beside either measurement: one undisturbed pair is enough.
+    while ratios.len() < 4 && !ratios.iter().any(|ratio| (0.5..1.6).contains(ratio)) {
+        let subject = Subject::new().await;
+        let copy = subject.profiler.describe(Target::CPU, &|_| {}).await.unwrap().copy_bytes_per_second.unwrap();
+        let taken = subject.capture(&problem, None, Target::CPU).await;
+        assert!(taken.before.is_empty());
+        assert!(taken.capture.call.get(Metric::UsefulOperationsPerS).is_none());
+        ratios.push(taken.capture.call.get(Metric::UsefulBytesPerS).unwrap() / copy);
+    }
+    assert!(ratios.last().is_some_and(|ratio| (0.5..1.6).contains(ratio)), "{ratios:?}");
 }
 
 #[tokio::test]

@@ -69,6 +69,7 @@ impl Workers {
             threads: self.threads(),
             limits: Limits::default(),
             variables: vec![],
+            under: vec![],
             readable: vec![],
             scratch: Scratch::new(cache)?,
             log: WorkerLog::at(log.path().join("worker.log")),
