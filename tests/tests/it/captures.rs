@@ -1,7 +1,11 @@
 //! What profilers say of real modules, through the real workers in their sandboxes.
 
-use kernelwright_profile::{ProfileRequest, Profiler, Settings, Taken};
-use kernelwright_protocol::{Metric, ProfilerKind, Target};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use kernelwright_evaluate::{CompileRequest, KernelCompiler};
+use kernelwright_profile::{ProfileError, ProfileRequest, Profiler, Settings, Taken};
+use kernelwright_protocol::{Backend, CompileOutcome, Metric, ProfilerKind, Target};
 use tokio::sync::{Mutex, MutexGuard};
 
 /// Large enough that no cache holds it: what it takes is memory's doing.
@@ -41,23 +45,36 @@ static ALONE: Mutex<()> = Mutex::const_new(());
 struct Subject {
     profiler: Profiler,
     _alone: MutexGuard<'static, ()>,
-    _cache: tempfile::TempDir,
+    cache: tempfile::TempDir,
+}
+
+fn settings(cache: &Path) -> Settings {
+    Settings { python: Some(kernelwright_tests::python()), cache_dir: cache.to_path_buf(), ..Settings::new(kernelwright_tests::binary()) }
+}
+
+fn request(problem: &str, candidate: Option<&str>, target: Target) -> ProfileRequest {
+    let (problem, candidate) = (problem.to_owned(), candidate.map(str::to_owned));
+    ProfileRequest { problem, candidate, target, profiler: None, arch: None }
 }
 
 impl Subject {
     async fn new() -> Self {
         let cache = tempfile::tempdir().unwrap();
-        let settings = Settings {
-            python: Some(kernelwright_tests::python()),
-            cache_dir: cache.path().to_path_buf(),
-            ..Settings::new(kernelwright_tests::binary())
-        };
-        Self { profiler: Profiler::new(settings), _alone: ALONE.lock().await, _cache: cache }
+        Self { profiler: Profiler::new(settings(cache.path())), _alone: ALONE.lock().await, cache }
     }
 
     async fn capture(&self, problem: &str, candidate: Option<&str>, target: Target) -> Taken {
-        let request = ProfileRequest { problem: problem.to_owned(), candidate: candidate.map(str::to_owned), target };
-        self.profiler.capture(&request, &|_| {}).await.unwrap()
+        self.profiler.capture(&request(problem, candidate, target), &|_| {}).await.unwrap()
+    }
+
+    /// One that finds this program in the place of Nsight Compute.
+    async fn with_ncu(script: &str) -> Self {
+        let mut subject = Self::new().await;
+        let path = subject.cache.path().join("ncu");
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        subject.profiler = Profiler::new(Settings { ncu: Some(path), ..settings(subject.cache.path()) });
+        subject
     }
 }
 
@@ -118,4 +135,125 @@ class ModelNew(torch.nn.Module):
     // Counted, or absent with the reason: never zero.
     let told = taken.capture.limits.iter().any(|limit| limit.starts_with("No cycles"));
     assert_eq!(taken.capture.call.get(Metric::Cycles).is_none(), told, "{:?}", taken.capture.limits);
+}
+
+/// Far beyond what any machine has: the rungs that need a device are denied everywhere.
+const NO_GPU: Target = Target { backend: Backend::Cuda, device: 99 };
+
+const TRITON: &str = "
+import torch, triton, triton.language as tl
+@triton.jit
+def scale(x, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    y = tl.load(x + at, at < n) * 2.5
+    tl.store(out + at, tl.where(y > 0, y, 0), at < n)
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        scale[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024, num_warps=8)
+        return out
+";
+
+const CUDA: &str = r#"
+import torch
+from torch.utils.cpp_extension import load_inline
+source = """
+#include <torch/extension.h>
+__global__ void __launch_bounds__(256) scale(const float *x, float *out, long n) {
+    __shared__ float tile[256];
+    long at = blockIdx.x * 256L + threadIdx.x;
+    tile[threadIdx.x] = at < n ? x[at] * 2.5f : 0;
+    __syncthreads();
+    if (at < n) out[at] = fmaxf(tile[threadIdx.x], 0);
+}
+torch::Tensor run(torch::Tensor x) {
+    auto out = torch::empty_like(x);
+    scale<<<(x.numel() + 255) / 256, 256>>>(x.data_ptr<float>(), out.data_ptr<float>(), x.numel());
+    return out;
+}
+"""
+library = load_inline("scale", cpp_sources="torch::Tensor run(torch::Tensor x);", cuda_sources=source, functions=["run"])
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return library.run(x)
+"#;
+
+#[tokio::test]
+async fn without_a_device_the_compilers_still_tell_what_compile_kernel_tells() {
+    let subject = Subject::new().await;
+    let by_hand = KernelCompiler::new(kernelwright_evaluate::Settings {
+        python: Some(kernelwright_tests::python()),
+        cache_dir: subject.cache.path().to_path_buf(),
+        ..kernelwright_evaluate::Settings::new(kernelwright_tests::binary())
+    });
+    for source in [TRITON, CUDA] {
+        let question = CompileRequest {
+            problem_source: SCALE.to_owned(),
+            candidate_source: source.to_owned(),
+            targets: vec!["h100".parse().unwrap()],
+        };
+        let compilation = by_hand.compile(&question, &|_| {}).await.unwrap();
+        let arch = &compilation.architectures[0];
+        let answer = subject.profiler.capture(&request(SCALE, Some(source), NO_GPU), &|_| {}).await;
+        if arch.kernels.is_empty() {
+            // A machine without nvcc: the same hint as there.
+            let error = answer.unwrap_err();
+            assert!(matches!(error, ProfileError::NoDevice { .. }), "{error}");
+            continue;
+        }
+        let Taken { capture, passed_over, .. } = answer.unwrap();
+        assert_eq!((capture.profiler, passed_over.len()), (ProfilerKind::Static, 2), "{passed_over:?}");
+        assert!(passed_over[1].starts_with("proton: ") && passed_over[1].contains("cuda:99"), "{passed_over:?}");
+        let CompileOutcome::Ok(compiled) = &arch.kernels[0].outcome else { panic!("{arch:#?}") };
+        let figures = &capture.kernels[0].figures;
+        for (metric, expected) in [
+            (Metric::RegistersPerThread, compiled.figures.registers.map(f64::from)),
+            (Metric::SpillStoreBytes, compiled.figures.spill_stores.map(|bytes| bytes.0 as f64)),
+            (Metric::StackBytes, compiled.figures.stack.map(|bytes| bytes.0 as f64)),
+            (Metric::StaticSharedBytes, compiled.figures.static_shared.map(|bytes| bytes.0 as f64)),
+            (Metric::DynamicSharedBytes, compiled.figures.dynamic_shared.map(|bytes| bytes.0 as f64)),
+            (Metric::ThreadsPerBlock, compiled.threads.map(f64::from)),
+            (Metric::TheoreticalOccupancyShare, compiled.occupancy.as_ref().map(|occupancy| occupancy.share)),
+        ] {
+            assert_eq!(figures.get(metric), expected, "{metric}");
+        }
+        assert!(capture.limits.iter().any(|limit| limit.contains("no times")), "{:?}", capture.limits);
+    }
+}
+
+#[tokio::test]
+async fn each_rung_that_is_denied_says_why_and_what_makes_it_work() {
+    // It stands for the refusal of a driver that keeps its counters to administrators.
+    let denied = "#!/bin/sh\necho '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters'; exit 1\n";
+    let subject = Subject::with_ncu(denied).await;
+    let rungs = subject.profiler.rungs(NO_GPU).await.unwrap();
+    let works: Vec<_> = rungs.iter().map(|rung| (rung.profiler, rung.works)).collect();
+    let expected = [(ProfilerKind::Ncu, false), (ProfilerKind::Proton, false), (ProfilerKind::Torch, false), (ProfilerKind::Static, true)];
+    assert_eq!(works, expected, "{rungs:#?}");
+    assert!(rungs[0].reason.as_ref().unwrap().contains("ERR_NVGPUCTRPERM"), "{rungs:#?}");
+    assert!(rungs[0].fix.as_ref().unwrap().contains("NVreg_RestrictProfilingToAdminUsers=0"), "{rungs:#?}");
+    assert!(rungs[1..3].iter().all(|rung| rung.reason.as_ref().unwrap().contains("cuda:99") && rung.fix.is_some()), "{rungs:#?}");
+    // For a candidate the next rung that works answers; for a library's kernels none does.
+    let taken = subject.capture(SCALE, Some(TRITON), NO_GPU).await;
+    assert_eq!(taken.capture.profiler, ProfilerKind::Static);
+    assert!(taken.passed_over[0].contains("NVreg_RestrictProfilingToAdminUsers=0"), "{:?}", taken.passed_over);
+    let error = subject.profiler.capture(&request(SCALE, None, NO_GPU), &|_| {}).await.unwrap_err();
+    assert_eq!(error.code(), "no_device");
+    // A profiler that was asked for is not replaced.
+    let chosen = ProfileRequest { profiler: Some(ProfilerKind::Ncu), ..request(SCALE, Some(TRITON), NO_GPU) };
+    assert_eq!(subject.profiler.capture(&chosen, &|_| {}).await.unwrap_err().code(), "profiler_unavailable");
+}
+
+#[tokio::test]
+async fn on_the_processor_both_rungs_work_and_say_what_they_lack() {
+    let subject = Subject::new().await;
+    let rungs = subject.profiler.rungs(Target::CPU).await.unwrap();
+    assert!(rungs.iter().all(|rung| rung.works), "{rungs:#?}");
+    assert_eq!(rungs[0].reason.is_some(), rungs[0].fix.is_some());
+    let chosen = ProfileRequest { profiler: Some(ProfilerKind::Torch), ..request(&SCALE.replace("32 << 20", "1024"), None, Target::CPU) };
+    let taken = subject.profiler.capture(&chosen, &|_| {}).await.unwrap();
+    assert_eq!(taken.capture.profiler, ProfilerKind::Torch);
+    assert!(taken.capture.call.get(Metric::PageFaults).is_none());
+    let chosen = ProfileRequest { profiler: Some(ProfilerKind::Ncu), ..chosen };
+    assert_eq!(subject.profiler.capture(&chosen, &|_| {}).await.unwrap_err().code(), "invalid_arguments");
 }

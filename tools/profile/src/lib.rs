@@ -8,10 +8,16 @@
 
 mod capture;
 mod claim;
+mod compiled;
 mod counters;
 mod cpu;
 mod error;
+mod imported;
+mod kept;
+mod ladder;
+mod ncu;
 mod profiler;
+mod proton;
 mod surface;
 mod timed;
 mod workers;

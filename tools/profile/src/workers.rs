@@ -29,13 +29,22 @@ pub(crate) struct Workers {
     environment: OnceCell<(Interpreter, Package)>,
 }
 
+/// A program that runs a worker as its child.
+#[derive(Debug, Default)]
+pub(crate) struct Under {
+    /// The program and its arguments; empty where there is none.
+    pub(crate) command: Vec<String>,
+    /// What it needs to read.
+    pub(crate) readable: Vec<PathBuf>,
+}
+
 /// A worker that was started for one target.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) worker: Worker,
     target: Target,
     // Not in the worker's own folder: a candidate could put a link to somebody's secrets in the log's place.
-    _log: Scratch,
+    log: Scratch,
 }
 
 /// A worker with a module that was called until it was warm.
@@ -56,7 +65,7 @@ impl Workers {
     }
 
     /// Starts a worker for a target.
-    pub(crate) async fn start(&self, role: Role, target: Target) -> Result<Asked, ProfileError> {
+    pub(crate) async fn start(&self, role: Role, target: Target, under: Under) -> Result<Asked, ProfileError> {
         let (interpreter, package) = self.environment().await?;
         let cache = &self.settings.cache_dir;
         let log = Scratch::new(cache)?;
@@ -69,12 +78,12 @@ impl Workers {
             threads: self.threads(),
             limits: Limits::default(),
             variables: vec![],
-            under: vec![],
-            readable: vec![],
+            under: under.command,
+            readable: under.readable,
             scratch: Scratch::new(cache)?,
             log: WorkerLog::at(log.path().join("worker.log")),
         };
-        Ok(Asked { worker: Worker::launch(launch, START_LIMIT).await?, target, _log: log })
+        Ok(Asked { worker: Worker::launch(launch, START_LIMIT).await?, target, log })
     }
 
     /// Has a worker load a problem's module, or a candidate's with the problem's inputs.
@@ -121,6 +130,16 @@ impl Asked {
         let answer = answer.map_err(|error| ProfileError::unanswered(error, what, self.target, || log.tail(TAIL_BYTES)))?;
         serde_json::from_value(answer.ok)
             .map_err(|error| ProfileError::Worker { reason: format!("an answer that cannot be read: {error}"), traceback: String::new() })
+    }
+
+    /// Ends it; what it has left in its folder, and the folder of its log.
+    pub(crate) async fn finish(self) -> (Scratch, Scratch) {
+        (self.worker.finish().await, self.log)
+    }
+
+    /// The same after it and the program around it have ended by themselves, or not within the limit.
+    pub(crate) async fn leave(self, limit: Duration) -> (Scratch, Scratch) {
+        (self.worker.leave(limit).await, self.log)
     }
 
     /// Ends it.

@@ -10,7 +10,9 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from . import machine_code
+import torch
+
+from . import machine_code, proton_profile
 from .channel import Channel, WorkerError, serve
 from .describe import describe
 from .device import Device, keep_freed_memory
@@ -27,7 +29,7 @@ class _Profile:
 
     def handlers(self) -> dict[str, Callable[[dict[str, Any], list[int]], dict[str, Any]]]:
         """The operations by name."""
-        return {"describe": _describe, "load": self.load, "work": self.work, "run": self.run, "trace": self.trace, "code": self.code}
+        return {"describe": _describe, "load": self.load, "work": self.work, "run": self.run, "trace": self.trace, "code": self.code, "range": self.range, "proton": self.proton}
 
     def load(self, request: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         device = _device(request)
@@ -52,6 +54,21 @@ class _Profile:
 
     def code(self, _request: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         return machine_code.describe(self._libraries)
+
+    def range(self, _request: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        """One call between the marks that Nsight Compute counts between; it runs each kernel several times by itself."""
+        repeated = self._loaded("range")
+        repeated.synchronize()
+        torch.cuda.profiler.start()
+        try:
+            repeated.call()
+            repeated.synchronize()
+        finally:
+            torch.cuda.profiler.stop()
+        return {"calls": 1}
+
+    def proton(self, _request: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        return proton_profile.record(self._loaded("proton"))
 
     def _loaded(self, op: str) -> Repeated:
         if self._repeated is None:
