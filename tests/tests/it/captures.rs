@@ -202,7 +202,7 @@ async fn without_a_device_the_compilers_still_tell_what_compile_kernel_tells() {
             continue;
         }
         let Taken { capture, passed_over, .. } = answer.unwrap();
-        assert_eq!((capture.profiler, passed_over.len()), (ProfilerKind::Static, 2), "{passed_over:?}");
+        assert_eq!((capture.profiler, passed_over.len()), (ProfilerKind::Static, 3), "{passed_over:?}");
         assert!(passed_over[1].starts_with("proton: ") && passed_over[1].contains("cuda:99"), "{passed_over:?}");
         let CompileOutcome::Ok(compiled) = &arch.kernels[0].outcome else { panic!("{arch:#?}") };
         let figures = &capture.kernels[0].figures;

@@ -36,6 +36,7 @@ const REPORT: &str = "profile.ncu-rep";
 /// Writing the report after the worker's end.
 const WRITING: Duration = Duration::from_secs(60);
 const LOG_BYTES: u64 = 16 << 10;
+const COLD: &str = "Every kernel was counted by itself and found the caches empty; a call in a row may find data there.";
 /// What it prints where the driver keeps its counters to administrators.
 const DENIED: &str = "ERR_NVGPUCTRPERM";
 
@@ -73,7 +74,7 @@ pub(crate) async fn capture(workers: &Workers, request: &ProfileRequest) -> Resu
     let mut capture = imported::read(ProfilerKind::Ncu, &report)?;
     capture.calls = calls.max(1);
     capture.wall_per_call_ns = Some(ran.wall_per_call_ns);
-    capture.limits.splice(0..0, timed::limits(of_candidate));
+    capture.limits.splice(0..0, timed::limits(of_candidate).chain([COLD.to_owned()]));
     Ok((capture, report))
 }
 

@@ -140,6 +140,7 @@ impl Profiler {
         let mut obstacle = None;
         for &profiler in choices {
             if profiler != ProfilerKind::Static && matches!(obstacle, Some(ProfileError::NoDevice { .. })) {
+                passed_over.push(format!("{profiler}: there is no such device."));
                 continue;
             }
             match self.take(&mut known, profiler, request, say).await {
@@ -231,7 +232,8 @@ impl Profiler {
             _ => timed::capture(&mut session, candidate.is_some()).await?,
         };
         let work = match candidate {
-            None => session.ask::<WorkClaim>("work", "counting the problem's work").await?.work,
+            // A problem that cannot be watched has figures all the same.
+            None => session.ask::<WorkClaim>("work", "counting the problem's work").await.ok().and_then(|claim| claim.work),
             Some(_) => None,
         };
         session.asked.end().await;

@@ -37,6 +37,6 @@ pub(crate) async fn capture(workers: &Workers, request: &ProfileRequest) -> Resu
     let mut capture = imported::read(ProfilerKind::Proton, &report)?;
     capture.calls = calls.max(1);
     capture.wall_per_call_ns = Some(ran.wall_per_call_ns);
-    capture.limits.splice(0..0, timed::limits(of_candidate));
+    capture.limits.splice(0..0, timed::limits(of_candidate).chain([timed::SAME_INPUTS.to_owned()]));
     Ok((capture, report))
 }

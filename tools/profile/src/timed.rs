@@ -7,8 +7,7 @@ use crate::capture::Capture;
 use crate::claim::{Ran, Traced};
 use crate::workers::Session;
 
-/// What holds for every profile that is taken here.
-const SAME_INPUTS: &str = "Every call had the same inputs: what fits a cache was already there.";
+pub(crate) const SAME_INPUTS: &str = "Every call had the same inputs: what fits a cache was already there.";
 const OF_CANDIDATE: &str =
     "Taken inside the candidate's own process: advice, which a candidate could falsify; the verdict comes from evaluation.";
 
@@ -29,12 +28,12 @@ pub(crate) async fn traced(session: &mut Session, of_candidate: bool, ran: Ran) 
         wall_per_call_ns: Some(ran.wall_per_call_ns),
         kernels,
         call: Figures::default(),
-        limits: limits(of_candidate).chain(said).collect(),
+        limits: limits(of_candidate).chain([SAME_INPUTS.to_owned()]).chain(said).collect(),
         raw: Vec::new(),
     })
 }
 
 /// What has to be known about where a profile was taken.
 pub(crate) fn limits(of_candidate: bool) -> impl Iterator<Item = String> {
-    of_candidate.then_some(OF_CANDIDATE).into_iter().chain([SAME_INPUTS]).map(str::to_owned)
+    of_candidate.then(|| OF_CANDIDATE.to_owned()).into_iter()
 }
