@@ -16,3 +16,4 @@ mod profile;
 mod soak;
 mod suite;
 mod support;
+mod under;

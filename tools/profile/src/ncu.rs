@@ -2,6 +2,9 @@
 //!
 //! It counts only between `cudaProfilerStart` and `cudaProfilerStop`, which the worker puts around a call after warming up and autotuning: the
 //! problem's kernels and those that were only tried are not in the report. Clocks are left alone.
+//!
+//! Limits: around a candidate it shares the candidate's sandbox, which was made for a single process without connections. Where it cannot work
+//! in there it is passed over like any other rung.
 
 use std::path::PathBuf;
 use std::time::Duration;

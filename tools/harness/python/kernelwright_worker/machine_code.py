@@ -57,8 +57,11 @@ class Loop:
 
 
 def mapped_libraries() -> set[str]:
-    """The files that this process has mapped for execution."""
-    lines = Path("/proc/self/maps").read_text().splitlines()
+    """The files that this process has mapped for execution; none where the sandbox hides that, as it does below another program."""
+    try:
+        lines = Path("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        return set()
     return {parts[5] for parts in (line.split(maxsplit=5) for line in lines) if len(parts) == 6 and "x" in parts[1] and parts[5].startswith("/")}
 
 
