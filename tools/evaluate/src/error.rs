@@ -118,18 +118,9 @@ impl EvaluateError {
     pub fn hint(&self) -> String {
         let text = match self {
             Self::Environment(error) => error.hint(),
-            Self::Launch(LaunchError::Refused(_)) => "repair the torch installation, or name another Python with KERNELWRIGHT_PYTHON",
-            Self::Launch(_) => "run `kernelwright doctor`; RUST_LOG=debug shows what was started",
+            Self::Launch(error) => error.hint(),
             Self::File { .. } => "give the path of a readable file, or the source itself",
-            Self::Problem(refusal) => match refusal.kind.as_str() {
-                "problem_import" => "the problem file must import without errors under the Python that `kernelwright doctor` names",
-                "problem_shape" => {
-                    "a problem file defines a class `Model` or a function `reference`, `get_inputs()` and, if `Model` takes arguments, `get_init_inputs()`"
-                }
-                "device" => "use another target, or move the inputs to a device that exists",
-                "unsupported" => "inputs and arguments must be tensors, numbers, strings, None, or lists, tuples and dicts of these",
-                _ => "run the problem file by hand: `Model(*get_init_inputs())(*get_inputs())` must work",
-            },
+            Self::Problem(refusal) => refusal.problem_hint(),
             Self::ProblemSlow { .. } => "make the problem smaller",
             Self::ProblemCrashed { .. } => "run the problem by hand; if memory runs out, make it smaller",
             Self::DeviceHidden(_) => "the sandbox hides something the driver needs: report the driver's version and `kernelwright doctor`",

@@ -39,9 +39,9 @@ mod verdict;
 mod wire;
 mod workshop;
 
-pub use compile::{CompileError, CompileRequest, CompileTarget, Gpu, KernelCompiler, UnknownArch};
 pub use error::EvaluateError;
 pub use evaluator::Evaluator;
 pub use identity::identity;
+pub use kernelwright_compile::{CompileError, CompileRequest, CompileTarget, Gpu, KernelCompiler, UnknownArch};
 pub use request::{BaselineChoice, EvaluateRequest, Limits, Options, Settings};
 pub use surface::serve;

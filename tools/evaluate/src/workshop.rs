@@ -300,6 +300,7 @@ impl Inner {
             threads: self.threads(bench.triton),
             limits: bench.process,
             variables,
+            under: vec![],
             readable: if role == Role::Builder { vec![self.builds.readable().to_path_buf()] } else { vec![] },
             scratch,
             log: WorkerLog::at(log),

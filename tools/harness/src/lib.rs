@@ -19,6 +19,7 @@ pub use error::HarnessError;
 pub use interpreter::Interpreter;
 pub use package::Package;
 pub use scratch::{Scratch, copy_beneath, default_cache, read_beneath};
+pub use surroundings::find_program;
 pub use worker::{
     Arena, AskError, Exit, FreezeError, Launch, LaunchError, Nursery, Ready, Refusal, Reply, Role, Watch, Window, Worker, WorkerLog,
     supervise,

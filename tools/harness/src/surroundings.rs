@@ -90,6 +90,12 @@ pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|candidate| candidate.is_file())
 }
 
+/// A program of this name on `PATH`, or in one of these folders.
+#[must_use]
+pub fn find_program(name: &str, folders: &[&str]) -> Option<PathBuf> {
+    on_path(name).or_else(|| folders.iter().map(|folder| Path::new(folder).join(name)).find(|program| program.is_file()))
+}
+
 /// The user's cache folder for this program: `$XDG_CACHE_HOME/kernelwright`, else `~/.cache/kernelwright`, else under `/tmp`.
 pub(crate) fn cache_folder() -> PathBuf {
     std::env::var_os("XDG_CACHE_HOME")

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use kernelwright_protocol::{Bytes, Figures, KernelProfile, KernelTime, Nanoseconds, ProfilerKind};
+use kernelwright_protocol::{Bytes, Figures, KernelProfile, KernelTime, Metric, Nanoseconds, ProfilerKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,16 @@ pub struct Work {
     /// Arithmetic of the matrix products and convolutions, multiply-adds counted twice, by dtype, e.g. `float16`.
     #[serde(default)]
     pub operations: BTreeMap<String, f64>,
+}
+
+impl Work {
+    /// Notes in the figures of a call how fast this was done.
+    pub(crate) fn note_rates(&self, wall_per_call: Option<Nanoseconds>, call: &mut Figures) {
+        let Some(wall) = wall_per_call.filter(|wall| wall.0 > 0) else { return };
+        let per_second = |amount: f64| (amount > 0.0).then(|| amount / (wall.0 as f64 / 1e9));
+        call.set_known(Metric::UsefulBytesPerS, per_second(self.bytes.0 as f64));
+        call.set_known(Metric::UsefulOperationsPerS, per_second(self.operations.values().sum()));
+    }
 }
 
 /// One profiler, and whether it works on a target.

@@ -4,8 +4,9 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use kernelwright_compile::CompileError;
 use kernelwright_harness::{AskError, HarnessError, LaunchError, Refusal};
-use kernelwright_protocol::Target;
+use kernelwright_protocol::{ProfilerKind, Target};
 
 /// A target could not be described or a module not be profiled.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +42,19 @@ pub enum ProfileError {
     /// The candidate does not import, build or run.
     #[error("the candidate fails in `{}`: {}", .0.phase, .0.message)]
     Candidate(Refusal),
+    /// A profiler does not work here.
+    #[error("{profiler} cannot be used here: {reason}")]
+    Unavailable {
+        /// Which.
+        profiler: ProfilerKind,
+        /// Why not.
+        reason: String,
+        /// The exact step that makes it work.
+        fix: String,
+    },
+    /// No candidate could be compiled.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
     /// The worker was killed because it took too long.
     #[error("{what} took longer than {} s", limit.as_secs())]
     TimedOut {
@@ -80,10 +94,16 @@ impl ProfileError {
                 "device" => Self::NoDevice { target, reason: refusal.message },
                 "problem_import" | "problem_shape" | "problem_run" => Self::Problem(refusal),
                 "import" | "no_model_new" | "construct" | "run" => Self::Candidate(refusal),
+                "profiler" => Self::Unavailable { profiler: ProfilerKind::Proton, reason: refusal.message, fix: refusal.traceback },
                 _ => Self::Worker { reason: refusal.message, traceback: refusal.traceback },
             },
             error @ (AskError::Violation(_) | AskError::Freeze(_)) => Self::Worker { reason: error.to_string(), traceback: String::new() },
         }
+    }
+
+    /// Whether another profiler may do where this one does not.
+    pub(crate) fn is_obstacle(&self) -> bool {
+        matches!(self, Self::Unavailable { .. } | Self::NoDevice { .. })
     }
 
     /// A stable word for programs.
@@ -96,6 +116,8 @@ impl ProfileError {
             Self::Unreadable { .. } => "file_unreadable",
             Self::Arguments(_) => "invalid_arguments",
             Self::NoDevice { .. } => "no_device",
+            Self::Unavailable { .. } => "profiler_unavailable",
+            Self::Compile(error) => error.code(),
             Self::Problem(_) => "problem_failed",
             Self::Candidate(_) => "candidate_failed",
             Self::TimedOut { .. } => "timed_out",
@@ -116,8 +138,10 @@ impl ProfileError {
 
     /// What to try, in a sentence.
     #[must_use]
-    pub fn hint(&self) -> &'static str {
-        match self {
+    pub fn hint(&self) -> String {
+        let text = match self {
+            Self::Unavailable { fix, .. } => fix,
+            Self::Compile(error) => return error.hint(),
             Self::Environment(error) => error.hint(),
             Self::Launch(_) => "run `kernelwright doctor`; it says what a worker lacks here",
             Self::Unreadable { .. } => "give a path that the server can read, or the source text itself",
@@ -131,6 +155,7 @@ impl ProfileError {
             Self::Died { .. } => "evaluate the candidate first; a crash is usually an access out of bounds",
             Self::Worker { .. } => "ask again; if it stays, run the server with RUST_LOG=debug and report it",
             Self::Cancelled => "ask again",
-        }
+        };
+        text.to_owned()
     }
 }

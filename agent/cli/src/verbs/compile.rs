@@ -32,7 +32,7 @@ pub fn run(context: &Context, args: &Compile) -> Result<Exit, Failure> {
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
         tokio::select! {
-            report = compiler.compile(&request, &say) => report.map(Some).map_err(|error| failed(&args.problem, error)),
+            report = compiler.compile(&request, &say) => report.map(Some).map_err(|error| failed(&args.problem, &error)),
             signalled = interrupt::signalled() => signalled.map(|()| None),
         }
     });
@@ -48,12 +48,15 @@ pub fn run(context: &Context, args: &Compile) -> Result<Exit, Failure> {
 }
 
 /// What is wrong with the problem is said with the problem's own path: inside the worker the file has another name.
-fn failed(problem: &std::path::Path, error: CompileError) -> Failure {
-    match error {
-        CompileError::Evaluate(error) if error.code() == "problem_invalid" => Failure::from(error).at(problem.display().to_string()),
-        CompileError::Evaluate(error) => error.into(),
-        other => Failure::new(Exit::Usage, other.to_string()).hint(other.hint()),
-    }
+fn failed(problem: &std::path::Path, error: &CompileError) -> Failure {
+    let exit = match error.code() {
+        "problem_invalid" => Exit::ProblemInvalid,
+        "python_unusable" | "worker_failed" => Exit::ToolServer,
+        "internal" => Exit::Unexpected,
+        _ => Exit::Usage,
+    };
+    let failure = Failure::new(exit, error.to_string()).hint(error.hint());
+    if exit == Exit::ProblemInvalid { failure.at(problem.display().to_string()) } else { failure }
 }
 
 /// A table per architecture, and what went wrong below it.

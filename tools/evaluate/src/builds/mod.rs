@@ -34,12 +34,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::compile::CompileTarget;
 use crate::verdict::{Phase, Stop, judge};
 use crate::workshop::Workshop;
 use crate::{EvaluateError, Limits};
 use cache::Cache;
 use headers::{Headers, Instead};
+use kernelwright_compile::CompileTarget;
 use maker::{Maker, Unmade};
 use spec::{Build, Unit};
 

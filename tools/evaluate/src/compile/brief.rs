@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use kernelwright_protocol::{Compilation, CompileOutcome};
 
-use super::{Artifacts, CompileError};
+use kernelwright_compile::{Artifacts, CompileError};
 
 /// How many kernels an answer holds, over all architectures. One is about a hundred and fifty tokens.
 const KERNELS: usize = 40;

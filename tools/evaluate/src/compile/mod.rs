@@ -1,19 +1,13 @@
-//! Compiling alone: what a candidate's kernels become on any architecture, on a machine without a device.
-//!
-//! One confined worker follows the candidate's `forward` with tensors that have shapes and no memory, and compiles every launch it makes and
-//! every configuration it would tune over. The figures are the compilers' own; limits and occupancy are computed here. They come out of the
-//! process that the candidate runs in: they inform, and decide nothing.
+//! `compile_kernel` on the MCP surface: what `kernelwright-compile` says, cut to what fits into an answer.
 
-mod artifacts;
 mod brief;
-mod claim;
-mod compiler;
-mod error;
-mod occupancy;
-mod parts;
 mod surface;
 
-pub(crate) use artifacts::{Artifacts, SCHEME};
-pub use compiler::{CompileRequest, KernelCompiler};
-pub use error::CompileError;
-pub use parts::{CompileTarget, Gpu, UnknownArch};
+use kernelwright_compile::Settings;
+
+impl From<crate::Settings> for Settings {
+    fn from(settings: crate::Settings) -> Self {
+        let crate::Settings { python, cache_dir, sandbox_helper, threads, limits, command: _ } = settings;
+        Self { python, cache_dir, sandbox_helper, threads, build_limit: limits.build, kernel_limit: limits.run, limits: limits.process }
+    }
+}

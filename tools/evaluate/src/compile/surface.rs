@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use kernelwright_compile::{CompileError, CompileRequest, CompileTarget, SCHEME};
 use kernelwright_protocol::Compilation;
 use kernelwright_server::{JobAnswer, JobRequest, ToolFailure, Work, job_output};
 use rmcp::handler::server::wrapper::Parameters;
@@ -13,7 +14,7 @@ use rmcp::{ErrorData, RoleServer, tool, tool_router};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{CompileError, CompileRequest, CompileTarget, SCHEME, brief};
+use super::brief;
 use crate::surface::{Server, text};
 
 /// The arguments of `compile_kernel`.

@@ -16,6 +16,7 @@ import torch
 
 from .describe import output_of
 from .figures import Facts, best_seconds, rate, size
+from .trees import dtype_name
 
 CPUS = Path("/sys/devices/system/cpu")
 MIB = 1024 * 1024
@@ -31,7 +32,7 @@ VECTOR_EXTENSIONS = {
 
 
 def describe_cpu(software: list[str]) -> dict:
-    """The description of the host's processor; takes about one second of measuring with torch's current number of threads."""
+    """The description of the host's processor; takes one to two seconds of measuring with torch's current number of threads."""
     facts = Facts()
     flags = vector_extensions()
     caches = cache_groups()
@@ -46,12 +47,13 @@ def describe_cpu(software: list[str]) -> dict:
     facts.read("memory", memory and size(memory))
 
     copy = measure_copy(facts, last_level_bytes(caches))
-    measure_matmul(facts)
+    products = measure_matmuls(facts, flags)
     return {
         "name": _name(),
         "arch": arch(platform.machine(), flags),
         "memory": memory,
         "copy_bytes_per_second": copy,
+        "matrix_operations_per_second": products,
         "facts": facts.entries,
         "software": software,
     }
@@ -221,17 +223,31 @@ def measure_copy(facts: Facts, last_level: int) -> float:
     return per_second
 
 
-def measure_matmul(facts: Facts, n: int = 1024) -> None:
-    """The rate of torch's own float32 matrix product."""
-    a, b = torch.randn(n, n), torch.randn(n, n)
-    out = torch.empty(n, n)
+def measure_matmuls(facts: Facts, flags: list[str], n: int = 1024) -> dict[str, float]:
+    """The rates of torch's own matrix product by dtype; of the short ones, those that the processor has instructions for."""
+    rates = {}
+    for dtype, instructions in (
+        (torch.float32, None),
+        (torch.float64, None),
+        (torch.bfloat16, {"avx512_bf16", "amx_bf16", "bf16", "svebf16"}),
+        (torch.float16, {"avx512_fp16", "amx_fp16", "asimdhp"}),
+    ):
+        if instructions is None or instructions & set(flags):
+            name = dtype_name(dtype)
+            rates[name] = _matmul_rate(dtype, n)
+            facts.measured(f"{name} matrix product", f"{rate(rates[name], 'FLOP')} (torch, {n} x {n}, {torch.get_num_threads()} threads)")
+    return rates
+
+
+def _matmul_rate(dtype: torch.dtype, n: int) -> float:
+    a, b = (torch.randn(n, n).to(dtype) for _ in range(2))
+    out = torch.empty(n, n, dtype=dtype)
 
     def once() -> None:
         torch.mm(a, b, out=out)
 
     once()
-    per_second = 2 * n**3 / best_seconds(once, budget_s=0.3)
-    facts.measured("float32 matrix product", f"{rate(per_second, 'FLOP')} (torch, {n} x {n}, {torch.get_num_threads()} threads)")
+    return 2 * n**3 / best_seconds(once, budget_s=0.2)
 
 
 def _maximum_clock() -> str | None:

@@ -18,6 +18,7 @@ import torch
 
 from .describe import output_of, tool_version
 from .figures import Facts, best_seconds, duration, rate, size
+from .trees import dtype_name
 
 # Numbers of CUdevice_attribute in cuda.h; they are part of the driver's stable binary interface.
 MAX_THREADS_PER_BLOCK = 1
@@ -54,13 +55,15 @@ def describe_cuda(index: int, software: list[str]) -> dict:
     facts.read("memory", size(properties.total_memory))
 
     copy = _attempt(lambda: measure_copy(facts, properties))
-    _attempt(lambda: measure_matmuls(facts, properties))
+    products: dict[str, float] = {}
+    _attempt(lambda: measure_matmuls(facts, products, properties))
     _attempt(lambda: measure_launches(facts))
     return {
         "name": properties.name,
         "arch": f"sm_{properties.major}{properties.minor}",
         "memory": properties.total_memory,
         "copy_bytes_per_second": copy,
+        "matrix_operations_per_second": products,
         "facts": facts.entries,
         "software": software + cuda_software(),
     }
@@ -163,19 +166,26 @@ def measure_copy(facts: Facts, properties: object) -> float:
     return per_second
 
 
-def measure_matmuls(facts: Facts, properties: object) -> None:
-    """The rates of torch's matrix product at the precisions that kernels choose between, each measured for about 0.2 s."""
+def measure_matmuls(facts: Facts, rates: dict[str, float], properties: object) -> None:
+    """The rates of torch's matrix product at the precisions that kernels choose between, each measured for about 0.2 s.
+
+    Those at a dtype's full precision are left in `rates`, also where a later one fails.
+    """
     ampere = getattr(properties, "major", 0) >= 8
     before = torch.get_float32_matmul_precision()
     try:
         for name, dtype, precision, supported in (
             ("bfloat16", torch.bfloat16, "highest", ampere),
+            ("float16", torch.float16, "highest", True),
             ("TF32", torch.float32, "high", ampere),
             ("float32", torch.float32, "highest", True),
+            ("float64", torch.float64, "highest", True),
         ):
             if supported:
                 torch.set_float32_matmul_precision(precision)
                 per_second, n = matmul_rate(dtype)
+                if name == dtype_name(dtype):
+                    rates[name] = per_second
                 facts.measured(f"{name} matrix product", f"{rate(per_second, 'FLOP')} (torch, {n} x {n}, random data)")
     finally:
         torch.set_float32_matmul_precision(before)

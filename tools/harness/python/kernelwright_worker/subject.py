@@ -9,7 +9,9 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -17,19 +19,31 @@ from .candidate import Candidate
 from .channel import WorkerError
 from .device import Device
 from .problem import Problem
+from .work import work_of
 
 
-def load_subject(problem_source: str, candidate_source: str | None, device: Device, seed: int) -> Callable[[], object]:
-    """Builds `Model`, or `ModelNew` with the state of `Model`, and one call's inputs, as an evaluation does; returns that call.
+@dataclass
+class Subject:
+    """A module with the inputs of one call."""
 
-    Raises `WorkerError` with the kinds of the trusted worker for the problem and of the untrusted one for the candidate; so does the call.
-    """
+    #: Runs the module once; raises `WorkerError` with the kinds of the trusted worker for the problem, of the untrusted one for a candidate.
+    call: Callable[[], object]
+    inputs: list[Any]
+    is_numpy: bool
+
+    def work(self) -> dict[str, Any] | None:
+        """What the call has to move and to compute; asked of a problem, whose operators are the definition of it."""
+        return work_of(self.call, self.inputs, sees_inputs=not self.is_numpy)
+
+
+def load_subject(problem_source: str, candidate_source: str | None, device: Device, seed: int) -> Subject:
+    """Builds `Model`, or `ModelNew` with the state of `Model`, and one call's inputs, as an evaluation does. Raises as the call does."""
     problem = Problem(problem_source, "problem.py")
     init = problem.init_inputs(seed)
     model = problem.build(init, seed, device)
     inputs = problem.inputs(seed, device)
     if candidate_source is None:
-        return lambda: problem.run(model, inputs)
+        return Subject(lambda: problem.run(model, inputs), inputs, problem.form.numpy)
 
     folder = Path(tempfile.mkdtemp(prefix="candidate-"))
     path = folder / "candidate.py"
@@ -50,7 +64,7 @@ def load_subject(problem_source: str, candidate_source: str | None, device: Devi
         with _worded(folder):
             return candidate.guarded("run", "run", call)
 
-    return guarded
+    return Subject(guarded, inputs, problem.form.numpy)
 
 
 @contextmanager

@@ -1,15 +1,12 @@
 """Where the time of a module's calls goes, by the Torch profiler.
 
 On `cpu` the entries are torch's operators by self time, C functions called through ctypes, and one entry for everything else; on `cuda`
-they are the device's kernels, copies and fills. Wall time comes from calls without the profiler, since the profiler slows small operators
-down.
+they are the device's kernels, copies and fills.
 """
 
 from __future__ import annotations
 
 import ctypes
-import statistics
-import time
 from collections import defaultdict
 from typing import Callable
 
@@ -17,12 +14,8 @@ import torch
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile, record_function
 
-WARM_UP_CALLS = 3
-MOST_CALLS = 20
-FEWEST_CALLS = 3
-MEASURED_S = 0.3
-# Slow calls: warming up ends after this long even if fewer than WARM_UP_CALLS were made.
-WARM_UP_S = 1.0
+from .repeated import Repeated
+
 MOST_KERNELS = 40
 SMALLEST_SHARE = 0.001
 CALL = "kernelwright: one call"
@@ -31,22 +24,15 @@ OUTSIDE = "(outside torch operators)"
 REST = "(all others)"
 
 
-def profile_calls(call: Callable[[], object], device: torch.device) -> dict:
-    """Profiles a call of a module: `profiler`, `calls`, `wall_per_call_ns`, `kernels` (most expensive first) and `limits`.
-
-    `call` runs the module once and is called up to about ninety times. Whatever it raises passes through.
-    """
-    on_cuda = device.type == "cuda"
-    synchronize = (lambda: torch.cuda.synchronize(device)) if on_cuda else (lambda: None)
-    seconds = _warm_up(call, synchronize)
-    calls = max(FEWEST_CALLS if seconds < MEASURED_S else 1, min(MOST_CALLS, int(MEASURED_S / max(seconds, 1e-9))))
-    wall_ns = _wall_ns(call, synchronize, calls, queued=on_cuda)
-    activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if on_cuda else [])
+def trace(repeated: Repeated) -> dict:
+    """Profiles calls whose wall time is known: `kernels` (most expensive first) and `limits`."""
+    activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if repeated.is_queued else [])
     # The first session starts the profiler's own machinery and may miss kernels; it sees a call that costs nothing.
-    _session(activities, lambda: torch.ones(1, device=device), synchronize, 1)
-    events = _session(activities, call, synchronize, calls)
-    if on_cuda:
-        kernels = _ranked(_device_times(events), calls)
+    _session(activities, lambda: torch.ones(1, device=repeated.device), repeated.synchronize, 1)
+    events = _session(activities, repeated.call, repeated.synchronize, repeated.calls)
+    wall_ns = repeated.wall_ns
+    if repeated.is_queued:
+        kernels = _ranked(_device_times(events), repeated.calls)
         limits = _cuda_limits(sum(kernel["time_per_call_ns"] for kernel in kernels), wall_ns)
     else:
         steady = _steady(events)
@@ -54,38 +40,7 @@ def profile_calls(call: Callable[[], object], device: torch.device) -> dict:
         kernels = _ranked(times, len(steady))
         slowdown = sum(one.cpu_time_total for one in steady) * 1e3 / max(len(steady) * wall_ns, 1)
         limits = _cpu_limits({kernel["name"] for kernel in kernels}, slowdown)
-    limits.append("Every call had the same inputs: what fits a cache was already there.")
-    return {"profiler": "torch", "calls": calls, "wall_per_call_ns": wall_ns, "kernels": kernels, "limits": limits}
-
-
-def _warm_up(call: Callable[[], object], synchronize: Callable[[], None]) -> float:
-    """Makes the first calls, with their compilation and autotuning; returns the last one's time in seconds."""
-    began = time.perf_counter()
-    seconds = 0.0
-    for _ in range(WARM_UP_CALLS):
-        start = time.perf_counter()
-        call()
-        synchronize()
-        now = time.perf_counter()
-        seconds = now - start
-        if now - began > WARM_UP_S:
-            break
-    return seconds
-
-
-def _wall_ns(call: Callable[[], object], synchronize: Callable[[], None], calls: int, queued: bool) -> int:
-    """Wall time of one call without the profiler: the median call; on a device that queues calls, of the median of queued batches."""
-    batch = calls if queued else 1
-    # A batch of calls that are too slow to be profiled MOST_CALLS times is long enough by itself.
-    batches = calls if not queued else 3 if calls == MOST_CALLS else 1
-    times = []
-    for _ in range(batches):
-        start = time.perf_counter_ns()
-        for _ in range(batch):
-            call()
-        synchronize()
-        times.append((time.perf_counter_ns() - start) / batch)
-    return int(statistics.median(times))
+    return {"kernels": kernels, "limits": limits}
 
 
 def _session(activities: list, call: Callable[[], object], synchronize: Callable[[], None], calls: int) -> list:

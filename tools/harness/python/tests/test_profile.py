@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import platform
+import shutil
+import subprocess
 import tempfile
 import textwrap
 import unittest
@@ -9,7 +12,7 @@ from typing import Any
 
 from support import Failed, Worker
 
-from kernelwright_worker import figures
+from kernelwright_worker import figures, machine_code
 from kernelwright_worker.describe_cpu import CacheLevel, arch, parse_cpu_list
 
 PROBLEM = textwrap.dedent("""
@@ -67,8 +70,15 @@ class TheWorker(unittest.TestCase):
         cls.worker = Worker("profile", folder.name)
         cls.addClassCleanup(cls.worker.close)
 
+    def load(self, problem: str = PROBLEM, candidate: str | None = None) -> dict[str, Any]:
+        return self.worker.ask("load", problem=problem, candidate=candidate, device="cpu", threads=1, seed=3)
+
     def profile(self, problem: str = PROBLEM, candidate: str | None = None) -> dict[str, Any]:
-        return self.worker.ask("profile", problem=problem, candidate=candidate, device="cpu", threads=1, seed=3)
+        return {**self.load(problem, candidate), **self.worker.ask("run"), **self.worker.ask("trace")}
+
+    def work(self, problem: str) -> dict[str, Any]:
+        self.load(problem)
+        return self.worker.ask("work")["work"]
 
     def refusal(self, **request: str) -> dict[str, str]:
         with self.assertRaises(Failed) as failed:
@@ -82,6 +92,7 @@ class TheWorker(unittest.TestCase):
         self.assertEqual(facts["threads for kernels"]["value"], "1")
         self.assertIn("GB/s read plus written", facts["copy bandwidth"]["value"])
         self.assertGreater(described["copy_bytes_per_second"], 1e8)
+        self.assertGreater(described["matrix_operations_per_second"]["float32"], 1e9)
         self.assertGreater(described["memory"], 1 << 28)
         self.assertTrue(described["name"])
         self.assertTrue(any(line.startswith("torch ") for line in described["software"]))
@@ -95,7 +106,7 @@ class TheWorker(unittest.TestCase):
         self.assertAlmostEqual(sum(kernel["share"] for kernel in profile["kernels"]), 1, delta=0.01)
         softmax = profile["kernels"][names.index("aten::_softmax")]
         self.assertEqual(softmax["launches_per_call"], 1)
-        self.assertTrue(1 <= profile["calls"] <= 20)
+        self.assertTrue(1 <= self.load()["calls"] <= 20 <= profile["calls"])
         self.assertGreater(profile["wall_per_call_ns"], 0)
         times = [kernel["time_per_call_ns"] for kernel in profile["kernels"] if kernel["name"] != "(all others)"]
         self.assertEqual(times, sorted(times, reverse=True))
@@ -112,10 +123,42 @@ class TheWorker(unittest.TestCase):
         for candidate in (None, "import numpy as np\ndef kernel(x):\n    return np.tanh(x)\n"):
             self.assertEqual(self.profile(problem, candidate)["kernels"][0]["name"], "(outside torch operators)")
 
+    def test_the_work_of_a_problem_is_what_it_reads_and_returns_once(self) -> None:
+        floats = 256 * 512 + 512 + 256 * 512
+        self.assertEqual(self.work(PROBLEM), {"bytes": 4 * floats, "operations": {}})
+        # Read twice, it still has to come once; what lies in between, and parameters that nobody reads, need not move.
+        twice = PROBLEM.replace("torch.softmax(x + self.bias, dim=-1)", "(torch.relu(x) + x).sum()")
+        self.assertEqual(self.work(twice)["bytes"], 4 * (256 * 512 + 1))
+
+    def test_of_a_table_only_what_is_looked_up_is_work(self) -> None:
+        lookup = PROBLEM.replace("torch.softmax(x + self.bias, dim=-1)", "self.bias[torch.arange(8)] + x[:8, 0]")
+        self.assertEqual(self.work(lookup)["bytes"], 4 * (8 + 8 + 8))
+
+    def test_matrix_products_are_counted_by_dtype(self) -> None:
+        product = PROBLEM.replace("torch.softmax(x + self.bias, dim=-1)", "(x @ x.T).double() @ torch.ones(256, 2, dtype=torch.float64)")
+        self.assertEqual(self.work(product)["operations"], {"float32": 2.0 * 256 * 256 * 512, "float64": 2.0 * 256 * 256 * 2})
+        trained = self.work(product.replace("x @ x.T", "(x + self.bias) @ x.T") + "\nbackward = True\n")
+        self.assertGreater(trained["operations"]["float32"], 2 * 2.0 * 256 * 256 * 512)
+
+    def test_the_work_of_a_function_on_arrays_is_its_inputs_and_outputs(self) -> None:
+        problem = "import numpy as np\ndef reference(x):\n    return np.tanh(x)\ndef get_inputs():\n    return [np.ones((256, 256), np.float32)]\n"
+        self.assertEqual(self.work(problem), {"bytes": 2 * 4 * 256 * 256, "operations": {}})
+
     def test_a_raw_pointer_kernel_is_named(self) -> None:
         profile = self.profile(candidate=RAW_POINTERS)
         self.assertEqual(profile["kernels"][0]["name"], "ctypes: slow_double")
         self.assertTrue(any("ctypes" in limit for limit in profile["limits"]))
+
+    def test_the_code_of_a_raw_pointer_kernel_is_read(self) -> None:
+        for options, share in (("-O1", 0.0), ("-O3", 1.0)):
+            self.load(candidate=RAW_POINTERS.replace("-O1", options))
+            code = self.worker.ask("code")
+            self.assertEqual((code["vector_share"], code["limits"]), (share, []))
+            self.assertEqual(code.get("vector_bits"), 128 if share else None)
+
+    def test_a_module_without_code_of_its_own_has_no_figures_of_code(self) -> None:
+        self.load()
+        self.assertEqual(self.worker.ask("code"), {"limits": []})
 
     def test_parameters_of_the_problem_reach_the_candidate(self) -> None:
         candidate = PROBLEM.replace("class Model", "class ModelNew").replace(
@@ -152,6 +195,37 @@ class TheWorker(unittest.TestCase):
             self.worker.ask("describe", device="cuda:77", threads=1)
         self.assertEqual(failed.exception.error["kind"], "device")
         self.assertIn("cuda:77", failed.exception.error["message"])
+
+
+def disassembled(source: str, *options: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/code.so"
+        subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-o", path, *options, "-"], input=source, text=True, check=True)
+        command = ["objdump", "--disassemble", "--no-show-raw-insn", "--disassembler-options=intel", path]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@unittest.skipUnless(platform.machine() == "x86_64" and shutil.which("objdump") and shutil.which("gcc"), "needs binutils and gcc on x86-64")
+class MachineCode(unittest.TestCase):
+    AXPY = "void axpy(float *o, const float *a, const float *b, long n) { for (long i = 0; i < n; i++) o[i] = a[i] * 2.5f + b[i]; }\n"
+    SUM = "float total(const float *a, long n) { float s = 0; for (long i = 0; i < n; i++) s += a[i]; return s; }\n"
+
+    def figures(self, source: str, *options: str) -> dict[str, float]:
+        return machine_code.figures(machine_code.inner_loops(disassembled(source, *options)))
+
+    def test_a_scalar_loop_is_scalar_and_a_vector_loop_with_its_remainders_is_not(self) -> None:
+        self.assertEqual(self.figures(self.AXPY, "-O1"), {"vector_share": 0.0, "vector_loops": 0, "scalar_loops": 1})
+        wide = self.figures(self.AXPY, "-O3", "-mavx2", "-mfma")
+        self.assertEqual(wide, {"vector_share": 1.0, "vector_loops": 1, "scalar_loops": 0, "vector_bits": 256})
+
+    def test_a_reduction_that_may_not_be_reordered_stays_scalar_beside_a_vector_loop(self) -> None:
+        both = self.figures(self.AXPY + self.SUM, "-O3", "-mavx2", "-mfma")
+        self.assertEqual((both["vector_loops"], both["scalar_loops"]), (1, 1))
+        freed = self.figures(self.AXPY + self.SUM, "-O3", "-mavx2", "-mfma", "-ffast-math")
+        self.assertEqual((freed["vector_loops"], freed["scalar_loops"], freed["vector_share"]), (2, 0, 1.0))
+
+    def test_code_without_arithmetic_in_loops_has_no_figures(self) -> None:
+        self.assertEqual(self.figures("float once(float x) { return x * 3.0f + 1.0f; }", "-O2"), {})
 
 
 class Figures(unittest.TestCase):

@@ -64,6 +64,8 @@ pub struct Launch<'a> {
     pub package: &'a Package,
     /// The executable that answers to [`sandbox::VERB`].
     pub helper: PathBuf,
+    /// A program with its arguments that runs Python as its child, such as a profiler; empty: Python is executed itself.
+    pub under: Vec<String>,
     /// Which devices it needs.
     pub backend: Backend,
     /// How many processors and threads it may use.
@@ -108,6 +110,17 @@ pub enum LaunchError {
     Slow(Duration),
 }
 
+impl LaunchError {
+    /// What to try, in a sentence.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Refused(_) => "repair the torch installation, or name another Python with KERNELWRIGHT_PYTHON",
+            _ => "run `kernelwright doctor`; RUST_LOG=debug shows what was started",
+        }
+    }
+}
+
 /// What a worker says when it is ready.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Ready {
@@ -124,10 +137,12 @@ impl Launch<'_> {
     pub(super) fn command(&self, channel: OwnedFd) -> io::Result<Command> {
         let entry = self.package.entry();
         let text = |value: &std::ffi::OsStr| value.to_str().map(str::to_owned).ok_or_else(|| io::Error::other("a path is not UTF-8"));
-        let args = ["-B".to_owned(), text(entry.as_os_str())?, self.role.as_str().to_owned(), "--channel".to_owned()];
+        let python = [text(self.interpreter.path.as_os_str())?, "-B".to_owned(), text(entry.as_os_str())?];
+        let role = [self.role.as_str().to_owned(), "--channel".to_owned(), sandbox::CHANNEL.to_string()];
+        let mut words = self.under.iter().cloned().chain(python).chain(role);
         let spec = Spec {
-            program: self.interpreter.path.clone(),
-            args: args.into_iter().chain([sandbox::CHANNEL.to_string()]).collect(),
+            program: words.next().map(PathBuf::from).unwrap_or_default(),
+            args: words.collect(),
             parent: rustix::process::getpid().as_raw_nonzero().get(),
             cpus: self.threads,
             isolation: self.isolation(),

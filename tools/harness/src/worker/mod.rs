@@ -45,6 +45,22 @@ pub struct Refusal {
     pub traceback: String,
 }
 
+impl Refusal {
+    /// What to try where the user's problem is what was refused, in a sentence.
+    #[must_use]
+    pub fn problem_hint(&self) -> &'static str {
+        match self.kind.as_str() {
+            "problem_import" => "the problem file must import without errors under the Python that `kernelwright doctor` names",
+            "problem_shape" => {
+                "a problem file defines a class `Model` or a function `reference`, `get_inputs()` and, if `Model` takes arguments, `get_init_inputs()`"
+            }
+            "device" => "use another target, or move the inputs to a device that exists",
+            "unsupported" => "inputs and arguments must be tensors, numbers, strings, None, or lists, tuples and dicts of these",
+            _ => "run the problem file by hand: `Model(*get_init_inputs())(*get_inputs())` must work",
+        }
+    }
+}
+
 /// A question stayed without an answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
@@ -292,6 +308,17 @@ impl Worker {
     pub async fn end(self) {
         let scratch = self.finish().await;
         let _ = tokio::task::spawn_blocking(move || drop(scratch)).await;
+    }
+
+    /// Lets it come to its own end, at most for `limit`, since a program around it may have something to write down; then as [`Self::finish`].
+    pub async fn leave(self, limit: Duration) -> Scratch {
+        let Self { group, channel, log, scratch, .. } = self;
+        drop(channel);
+        group.thaw();
+        let _ = tokio::time::timeout(limit, group.exited()).await;
+        group.end().await;
+        log.shorten();
+        scratch
     }
 
     /// As [`Self::end`], with what it has left in its folder: nobody is there any more who could change it.

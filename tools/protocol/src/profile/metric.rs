@@ -117,6 +117,11 @@ pub enum Metric {
     /// Arithmetic rate, multiply-adds counted twice, from the executed instructions.
     OperationsPerS,
 
+    /// Bytes that a call has to move at least (inputs, parameters, outputs), per second of its wall time.
+    UsefulBytesPerS,
+    /// Arithmetic of the problem's own matrix products and convolutions, multiply-adds counted twice, per second of a call's wall time.
+    UsefulOperationsPerS,
+
     /// Bytes read from device memory (`dram__bytes_read.sum`).
     DramReadBytes,
     /// Bytes written to device memory (`dram__bytes_write.sum`).
@@ -187,8 +192,8 @@ impl Metric {
             | Self::StackBytes
             | Self::DramReadBytes
             | Self::DramWriteBytes => Unit::Bytes,
-            Self::DramBytesPerS => Unit::BytesPerSecond,
-            Self::OperationsPerS => Unit::OperationsPerSecond,
+            Self::DramBytesPerS | Self::UsefulBytesPerS => Unit::BytesPerSecond,
+            Self::OperationsPerS | Self::UsefulOperationsPerS => Unit::OperationsPerSecond,
             Self::TheoreticalOccupancyShare
             | Self::AchievedOccupancyShare
             | Self::IssueShare

@@ -1,17 +1,18 @@
 //! One compilation from its request to its report: a confined worker, asked once per architecture.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kernelwright_harness::sandbox::Limits;
 use kernelwright_harness::{AskError, HarnessError, Interpreter, Launch, Package, Role, Scratch, Worker, WorkerLog, read_beneath};
 use kernelwright_protocol::{ArchCompilation, Artifact, Backend, Bytes, Compilation, CompilationStatus, ContentHash, Diagnostics, Stopped};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::{Mutex, OnceCell};
 
-use super::claim::Answer;
-use super::{Artifacts, CompileError, CompileTarget};
-use crate::{EvaluateError, Settings};
+use crate::claim::Answer;
+use crate::{Artifacts, CompileError, CompileTarget};
 
 /// Importing torch from a cold disk.
 const START: Duration = Duration::from_secs(180);
@@ -23,6 +24,25 @@ const SLACK: Duration = Duration::from_secs(20);
 const FOLDER: &str = "artifacts";
 /// The largest file that is fetched.
 const FILE: Bytes = Bytes(8 << 20);
+
+/// Where Python and the caches are, and how long a compilation may take.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The Python to use; found as `Interpreter::find` does when absent.
+    pub python: Option<PathBuf>,
+    /// Where packages are unpacked, artefacts kept and scratch folders made.
+    pub cache_dir: PathBuf,
+    /// The executable that answers to `sandbox::VERB`: kernelwright itself.
+    pub sandbox_helper: PathBuf,
+    /// Threads that compilers may use; all that this process may use when absent.
+    pub threads: Option<usize>,
+    /// What following a candidate on one architecture may take, with all that it compiles.
+    pub build_limit: Duration,
+    /// What one kernel may take.
+    pub kernel_limit: Duration,
+    /// Limits of the process.
+    pub limits: Limits,
+}
 
 /// What to compile, and what for.
 #[derive(Clone, Debug)]
@@ -58,7 +78,8 @@ struct Tools {
 impl KernelCompiler {
     /// Nothing is started or looked for before the first request.
     #[must_use]
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: impl Into<Settings>) -> Self {
+        let settings = settings.into();
         let artifacts = Artifacts::below(&settings.cache_dir);
         Self { inner: Arc::new(Inner { settings, artifacts, environment: OnceCell::new(), turn: Mutex::new(()) }) }
     }
@@ -69,7 +90,9 @@ impl KernelCompiler {
         self.inner.artifacts.folder()
     }
 
-    pub(crate) fn artifacts(&self) -> &Artifacts {
+    /// Artefacts that compilations have left.
+    #[must_use]
+    pub fn artifacts(&self) -> &Artifacts {
         &self.inner.artifacts
     }
 
@@ -122,17 +145,17 @@ impl KernelCompiler {
         request: &CompileRequest,
         target: CompileTarget,
     ) -> Result<(ArchCompilation, bool), CompileError> {
-        let limits = self.inner.settings.limits;
+        let Settings { build_limit, kernel_limit, .. } = self.inner.settings;
         let folder = worker.scratch().join(FOLDER);
         let fields = json!({
             "part": target.to_json(), "problem": request.problem_source, "candidate": request.candidate_source, "folder": folder,
-            "threads": self.threads(), "kernel_limit_s": limits.run.as_secs_f64(), "limit_s": limits.build.as_secs_f64()});
-        let answer = match worker.ask("compile", fields, &[], limits.build + SLACK).await {
+            "threads": self.threads(), "kernel_limit_s": kernel_limit.as_secs_f64(), "limit_s": build_limit.as_secs_f64()});
+        let answer = match worker.ask("compile", fields, &[], build_limit + SLACK).await {
             Ok(reply) => serde_json::from_value::<Answer>(reply.ok),
             Err(AskError::Refused(refusal)) if refusal.kind != "internal" => {
                 return Err(CompileError::problem(refusal.kind, refusal.message, refusal.traceback));
             }
-            Err(AskError::Refused(refusal)) => return Err(EvaluateError::Protocol(refusal.message).into()),
+            Err(AskError::Refused(refusal)) => return Err(CompileError::Protocol(refusal.message)),
             // The candidate took the worker itself with it, or forged an answer.
             Err(error) => return Ok((lost(target, error.to_string()), false)),
         };
@@ -152,7 +175,7 @@ impl KernelCompiler {
             let report = answer.into_report(target, &mut fetch);
             (report, failed)
         });
-        let (report, failed) = report.await.map_err(|panic| EvaluateError::Protocol(panic.to_string()))?;
+        let (report, failed) = report.await.map_err(|panic| CompileError::Protocol(panic.to_string()))?;
         if let Some(error) = failed {
             return Err(CompileError::Keep(error));
         }
@@ -172,8 +195,9 @@ impl KernelCompiler {
             helper: settings.sandbox_helper.clone(),
             backend: Backend::Cpu,
             threads: self.threads(),
-            limits: settings.limits.process,
+            limits: settings.limits,
             variables: vec![],
+            under: vec![],
             readable: vec![],
             scratch: Scratch::new(&settings.cache_dir)?,
             log: WorkerLog::at(log.path().join("worker.log")),
@@ -192,7 +216,7 @@ impl KernelCompiler {
             });
             match found.await {
                 Ok(found) => Ok(found?),
-                Err(panic) => Err(CompileError::from(EvaluateError::Protocol(panic.to_string()))),
+                Err(panic) => Err(CompileError::Protocol(panic.to_string())),
             }
         };
         self.inner.environment.get_or_try_init(find).await
@@ -206,7 +230,7 @@ impl KernelCompiler {
 
 async fn software(worker: &mut Worker) -> Result<Vec<String>, CompileError> {
     let reply = worker.ask("tools", json!({}), &[], TOOLS).await.map_err(|error| CompileError::unanswered(&error))?;
-    let tools: Tools = serde_json::from_value(reply.ok).map_err(|error| EvaluateError::Protocol(error.to_string()))?;
+    let tools: Tools = serde_json::from_value(reply.ok).map_err(|error| CompileError::Protocol(error.to_string()))?;
     Ok(tools.software)
 }
 

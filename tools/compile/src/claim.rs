@@ -6,12 +6,12 @@ use kernelwright_protocol::{
 };
 use serde::Deserialize;
 
-use super::CompileTarget;
-use super::occupancy::{Launch, exceeded, occupancy};
+use crate::CompileTarget;
+use crate::occupancy::{Launch, exceeded, occupancy};
 
 /// The answer for one part.
 #[derive(Debug, Deserialize)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     kernels: Vec<Claim>,
     fault: Option<FaultClaim>,
     #[serde(default)]
@@ -78,7 +78,7 @@ struct DiagnosticsClaim {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct FaultClaim {
+pub(crate) struct FaultClaim {
     fault: String,
     #[serde(default)]
     kind: Option<String>,
@@ -92,18 +92,18 @@ pub(super) struct FaultClaim {
 
 /// A problem that does not give its inputs: not the candidate's doing.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct ProblemFault {
-    pub(super) kind: String,
-    pub(super) message: String,
-    pub(super) traceback: String,
+pub(crate) struct ProblemFault {
+    pub(crate) kind: String,
+    pub(crate) message: String,
+    pub(crate) traceback: String,
 }
 
 /// Turns a worker's name for a file into a resource; none where the file cannot be had.
-pub(super) type Fetch<'a> = &'a mut dyn FnMut(&str) -> Option<Artifact>;
+pub(crate) type Fetch<'a> = &'a mut dyn FnMut(&str) -> Option<Artifact>;
 
 impl Answer {
     /// The report for one target.
-    pub(super) fn into_report(self, target: CompileTarget, fetch: Fetch<'_>) -> Result<ArchCompilation, ProblemFault> {
+    pub(crate) fn into_report(self, target: CompileTarget, fetch: Fetch<'_>) -> Result<ArchCompilation, ProblemFault> {
         let stopped = match self.fault {
             Some(fault) if fault.fault == "problem" => {
                 let DiagnosticsClaim { summary, diagnostics, .. } = fault.diagnostics;

@@ -5,7 +5,7 @@
 
 use kernelwright_protocol::{Bytes, KernelFigures, Limiter, Occupancy};
 
-use super::parts::{Arch, Gpu, NVIDIA_GRID_YZ, QUARTERS, THREADS_PER_BLOCK, Vendor};
+use crate::parts::{Arch, Gpu, NVIDIA_GRID_YZ, QUARTERS, THREADS_PER_BLOCK, Vendor};
 
 /// Scalar registers of a wave beyond which a CDNA compute unit holds one wave less per part.
 const CDNA_SCALARS: u32 = 100;
@@ -90,8 +90,8 @@ fn by_registers(arch: &Arch, figures: &KernelFigures, warps: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::CompileTarget;
     use super::*;
+    use crate::CompileTarget;
 
     fn gpu(name: &str) -> Gpu {
         match name.parse() {

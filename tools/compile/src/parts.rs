@@ -250,7 +250,8 @@ impl CompileTarget {
     }
 
     /// What the worker is told of it.
-    pub(crate) fn to_json(self) -> Value {
+    #[must_use]
+    pub fn to_json(self) -> Value {
         match self {
             Self::Host => json!({
                 "arch": "cpu", "name": "the host", "backend": "cpu", "threads_per_warp": 1, "multiprocessors": 1, "threads_per_block": 1,

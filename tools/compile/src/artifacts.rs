@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use kernelwright_protocol::{Artifact, ContentHash};
 
 /// What resources of this kind start with.
-pub(crate) const SCHEME: &str = "kernelwright://artifacts/";
+pub const SCHEME: &str = "kernelwright://artifacts/";
 
 /// What is kept; the longest unused go first.
 const KEPT_BYTES: u64 = 1 << 30;
@@ -19,7 +19,7 @@ const KINDS: [&str; 11] = ["ttgir", "llir", "ptx", "sass", "cubin", "amdgcn", "h
 
 /// The folder of artefacts.
 #[derive(Clone, Debug)]
-pub(crate) struct Artifacts {
+pub struct Artifacts {
     folder: PathBuf,
 }
 
@@ -40,13 +40,24 @@ impl Default for Range {
 
 /// Why a resource cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ReadError {
+pub enum ReadError {
+    /// It names none.
     #[error("`{0}` is no artefact of this server")]
     NoSuchUri(String),
+    /// It was removed meanwhile.
     #[error("`{name}` is not here any more: compile again")]
-    Gone { name: String, source: io::Error },
+    Gone {
+        /// Its name.
+        name: String,
+        /// Why it cannot be read.
+        source: io::Error,
+    },
+    /// It is no text.
     #[error("`{name}` is a binary file; its text is in the other artefacts of the kernel")]
-    Binary { name: String },
+    Binary {
+        /// Its name.
+        name: String,
+    },
 }
 
 impl Artifacts {
@@ -56,7 +67,8 @@ impl Artifacts {
     }
 
     /// Where the files lie.
-    pub(crate) fn folder(&self) -> &Path {
+    #[must_use]
+    pub fn folder(&self) -> &Path {
         &self.folder
     }
 
@@ -68,7 +80,7 @@ impl Artifacts {
     }
 
     /// Keeps a file.
-    pub(crate) fn keep(&self, kind: &str, content: &[u8]) -> io::Result<Artifact> {
+    pub fn keep(&self, kind: &str, content: &[u8]) -> io::Result<Artifact> {
         let hash = ContentHash::of(content);
         let name = format!("{}.{kind}", hash.as_str().get(..16).unwrap_or_default());
         let path = self.folder.join(&name);
@@ -100,7 +112,7 @@ impl Artifacts {
     }
 
     /// The lines that a URI names: `kernelwright://artifacts/NAME` with `?offset=N&limit=N` where others than the first are wanted.
-    pub(crate) fn read(&self, uri: &str) -> Result<String, ReadError> {
+    pub fn read(&self, uri: &str) -> Result<String, ReadError> {
         let no_such = || ReadError::NoSuchUri(uri.to_owned());
         let rest = uri.strip_prefix(SCHEME).ok_or_else(no_such)?;
         let (name, query) = rest.split_once('?').unwrap_or((rest, ""));

@@ -1,0 +1,41 @@
+//! Workers that another program runs as its child, as a profiler does.
+
+use std::time::Duration;
+
+use kernelwright_harness::{Interpreter, Launch, Package, Role, Scratch, Worker, WorkerLog, sandbox, supervise};
+use kernelwright_protocol::Backend;
+use serde_json::json;
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+#[tokio::test]
+async fn a_program_around_a_worker_hands_the_channel_on_and_has_its_say_after_it() {
+    supervise();
+    let cache = tempfile::tempdir().unwrap();
+    let interpreter = Interpreter::probe(&kernelwright_tests::python(), "test").unwrap();
+    let package = Package::unpack(cache.path()).unwrap();
+    let scratch = Scratch::new(cache.path()).unwrap();
+    // It ends a while after the worker, as one that still has to write a report.
+    let around = ["/bin/sh", "-c", "\"$@\"; code=$?; sleep 0.3; echo \"ended with $code\" > report", "sh"];
+    let launch = Launch {
+        role: Role::ProfileCandidate,
+        interpreter: &interpreter,
+        package: &package,
+        helper: kernelwright_tests::binary(),
+        under: around.map(str::to_owned).to_vec(),
+        backend: Backend::Cpu,
+        threads: 1,
+        readable: vec![],
+        limits: sandbox::Limits::default(),
+        variables: vec![],
+        log: WorkerLog::at(cache.path().join("worker.log")),
+        scratch,
+    };
+    let mut worker = Worker::launch(launch, LIMIT).await.unwrap();
+    let problem =
+        "import torch\nclass Model(torch.nn.Module):\n  def forward(self, x): return x + 1\ndef get_inputs(): return [torch.ones(8)]\n";
+    let fields = json!({"problem": problem, "candidate": problem.replace("Model", "ModelNew"), "device": "cpu", "threads": 1});
+    assert!(worker.ask("load", fields, &[], LIMIT).await.unwrap().ok["calls"].as_u64().unwrap() > 0);
+    let scratch = worker.leave(LIMIT).await;
+    assert_eq!(std::fs::read_to_string(scratch.path().join("report")).unwrap(), "ended with 0\n");
+}

@@ -1,0 +1,134 @@
+//! Nsight Compute around a worker: hardware counters of the kernels of one call.
+//!
+//! It counts only between `cudaProfilerStart` and `cudaProfilerStop`, which the worker puts around a call after warming up and autotuning: the
+//! problem's kernels and those that were only tried are not in the report. Clocks are left alone.
+//!
+//! Limits: around a candidate it shares the candidate's sandbox, which was made for a single process without connections. Where it cannot work
+//! in there it is passed over like any other rung.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kernelwright_harness::{LaunchError, Role, WorkerLog, find_program};
+use kernelwright_protocol::ProfilerKind;
+use serde::Deserialize;
+
+use crate::capture::Capture;
+use crate::claim::Ran;
+use crate::workers::{Under, Workers};
+use crate::{ProfileError, ProfileRequest, imported, kept, timed};
+
+/// Where installers put it, beside the `PATH`.
+const FOLDERS: [&str; 2] = ["/usr/local/cuda/bin", "/opt/nvidia/nsight-compute"];
+const ARGUMENTS: [&str; 13] = [
+    "--clock-control",
+    "none",
+    "--profile-from-start",
+    "off",
+    "--target-processes",
+    "all",
+    "--set",
+    "full",
+    "--import-source",
+    "yes",
+    "--force-overwrite",
+    "-o",
+    "profile",
+];
+const REPORT: &str = "profile.ncu-rep";
+/// Writing the report after the worker's end.
+const WRITING: Duration = Duration::from_secs(60);
+const LOG_BYTES: u64 = 16 << 10;
+const COLD: &str = "Every kernel was counted by itself and found the caches empty; a call in a row may find data there.";
+/// What it prints where the driver keeps its counters to administrators.
+const DENIED: &str = "ERR_NVGPUCTRPERM";
+
+/// The reply to `range`.
+#[derive(Deserialize)]
+struct Ranged {
+    calls: u32,
+}
+
+/// Profiles what is asked about, and where the report is kept.
+pub(crate) async fn capture(workers: &Workers, request: &ProfileRequest) -> Result<(Capture, PathBuf), ProfileError> {
+    let program = workers.settings().ncu.clone().or_else(|| find_program("ncu", &FOLDERS)).ok_or_else(missing)?;
+    let program = program.canonicalize().unwrap_or(program);
+    let under = Under {
+        command: [program.to_string_lossy().into_owned()].into_iter().chain(ARGUMENTS.map(str::to_owned)).collect(),
+        readable: program.parent().map(PathBuf::from).into_iter().collect(),
+    };
+    let of_candidate = request.candidate.is_some();
+    let role = if of_candidate { Role::ProfileCandidate } else { Role::Profile };
+    let asked = workers.start(role, request.target, under).await.map_err(|error| match error {
+        ProfileError::Launch(LaunchError::Ended { tail, .. }) => failed(&tail),
+        error => error,
+    })?;
+    let log = asked.worker.log().clone();
+    let mut session = workers.load(asked, &request.problem, request.candidate.as_deref()).await.map_err(|error| worded(error, &log))?;
+    let ran: Ran = session.ask("run", "timing calls").await.map_err(|error| worded(error, &log))?;
+    let Ranged { calls } = session.ask("range", "counting with Nsight Compute").await.map_err(|error| worded(error, &log))?;
+    let (scratch, _log) = session.asked.leave(WRITING).await;
+    let kept = kept::keep(&workers.settings().cache_dir, &scratch, REPORT)?;
+    let said = log.tail(LOG_BYTES);
+    let report = match kept {
+        Some(report) if !said.contains(DENIED) => report,
+        _ => return Err(failed(&said)),
+    };
+    let mut capture = imported::read(ProfilerKind::Ncu, &report)?;
+    capture.calls = calls.max(1);
+    capture.wall_per_call_ns = Some(ran.wall_per_call_ns);
+    capture.limits.splice(0..0, timed::limits(of_candidate).chain([COLD.to_owned()]));
+    Ok((capture, report))
+}
+
+/// A worker that dies under it may have died of it: the next profiler will tell.
+fn worded(error: ProfileError, log: &WorkerLog) -> ProfileError {
+    match error {
+        ProfileError::Died { .. } | ProfileError::Worker { .. } => failed(&log.tail(LOG_BYTES)),
+        error => error,
+    }
+}
+
+fn missing() -> ProfileError {
+    unavailable(
+        "`ncu` is not on the PATH and not below /usr/local/cuda",
+        "install Nsight Compute (https://developer.nvidia.com/nsight-compute; part of the CUDA toolkit) and put the folder of `ncu` on the PATH",
+    )
+}
+
+/// Why it left no report, from what it printed.
+fn failed(said: &str) -> ProfileError {
+    if said.contains(DENIED) {
+        return unavailable(
+            "the driver keeps the GPU's counters to administrators (ERR_NVGPUCTRPERM)",
+            "as root, write `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into /etc/modprobe.d/nvidia-profiling.conf and reload the \
+             nvidia module or reboot; in a container, start it with --cap-add SYS_ADMIN",
+        );
+    }
+    let mut errors = said.lines().filter(|line| line.starts_with("==ERROR==")).map(|line| line.trim_start_matches("==ERROR==").trim());
+    let last = errors.next_back().or_else(|| said.lines().rfind(|line| !line.trim().is_empty())).unwrap_or("it printed nothing");
+    unavailable(
+        &format!("it leaves no report: {last}"),
+        "run `ncu --version`, and `ncu` around a small program, by hand: it says more there",
+    )
+}
+
+fn unavailable(reason: &str, fix: &str) -> ProfileError {
+    ProfileError::Unavailable { profiler: ProfilerKind::Ncu, reason: reason.to_owned(), fix: fix.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_the_exact_step_and_another_failure_its_own_words() {
+        let denied = failed(
+            "==PROF== Connected to process 7\n==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters",
+        );
+        assert!(denied.hint().contains("NVreg_RestrictProfilingToAdminUsers=0"), "{denied}");
+        let other = failed("==ERROR== Failed to create lock file\nbye\n");
+        assert_eq!(other.to_string(), "ncu cannot be used here: it leaves no report: Failed to create lock file");
+        assert_eq!(failed("").to_string(), "ncu cannot be used here: it leaves no report: it printed nothing");
+    }
+}

@@ -1,0 +1,157 @@
+//! Workers for questions: started for what they run, asked, and their silence worded.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kernelwright_harness::sandbox::Limits;
+use kernelwright_harness::{HarnessError, Interpreter, Launch, Package, Role, Scratch, Worker, WorkerLog};
+use kernelwright_protocol::Target;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use crate::claim::Loaded;
+use crate::{ProfileError, Settings};
+
+/// Importing torch from a cold disk takes tens of seconds.
+const START_LIMIT: Duration = Duration::from_secs(120);
+/// A question that makes calls of a module, and before the first of them its compilation and autotuning.
+const CALLS_LIMIT: Duration = Duration::from_secs(300);
+/// Inputs need not be secret here: nothing is decided on the outputs.
+const SEED: u64 = 1;
+/// How much of what a worker printed is told.
+const TAIL_BYTES: u64 = 2000;
+
+/// What every worker needs, found with the first question so that the server starts at once.
+#[derive(Debug)]
+pub(crate) struct Workers {
+    settings: Settings,
+    environment: OnceCell<(Interpreter, Package)>,
+}
+
+/// A program that runs a worker as its child.
+#[derive(Debug, Default)]
+pub(crate) struct Under {
+    /// The program and its arguments; empty where there is none.
+    pub(crate) command: Vec<String>,
+    /// What it needs to read.
+    pub(crate) readable: Vec<PathBuf>,
+}
+
+/// A worker that was started for one target.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) worker: Worker,
+    target: Target,
+    // Not in the worker's own folder: a candidate could put a link to somebody's secrets in the log's place.
+    log: Scratch,
+}
+
+/// A worker with a module that was called until it was warm.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) asked: Asked,
+    /// How many calls a profiler is shown.
+    pub(crate) calls: u32,
+}
+
+impl Workers {
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self { settings, environment: OnceCell::new() }
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Starts a worker for a target.
+    pub(crate) async fn start(&self, role: Role, target: Target, under: Under) -> Result<Asked, ProfileError> {
+        let (interpreter, package) = self.environment().await?;
+        let cache = &self.settings.cache_dir;
+        let log = Scratch::new(cache)?;
+        let launch = Launch {
+            role,
+            interpreter,
+            package,
+            helper: self.settings.sandbox_helper.clone(),
+            backend: target.backend,
+            threads: self.threads(),
+            limits: Limits::default(),
+            variables: vec![],
+            under: under.command,
+            readable: under.readable,
+            scratch: Scratch::new(cache)?,
+            log: WorkerLog::at(log.path().join("worker.log")),
+        };
+        Ok(Asked { worker: Worker::launch(launch, START_LIMIT).await?, target, log })
+    }
+
+    /// Has a worker load a problem's module, or a candidate's with the problem's inputs.
+    pub(crate) async fn load(&self, mut asked: Asked, problem: &str, candidate: Option<&str>) -> Result<Session, ProfileError> {
+        let fields = json!({
+            "problem": problem, "candidate": candidate, "device": asked.target.to_string(), "threads": self.threads(), "seed": SEED});
+        let Loaded { calls } = asked.ask("load", fields, CALLS_LIMIT, "loading the module and calling it").await?;
+        Ok(Session { asked, calls: calls.max(1) })
+    }
+
+    async fn environment(&self) -> Result<&(Interpreter, Package), ProfileError> {
+        let find = || async {
+            let (python, cache): (Option<PathBuf>, _) = (self.settings.python.clone(), self.settings.cache_dir.clone());
+            let found = tokio::task::spawn_blocking(move || {
+                Scratch::sweep(&cache);
+                Ok::<_, HarnessError>((Interpreter::find(python.as_deref())?, Package::unpack(&cache)?))
+            });
+            match found.await {
+                Ok(found) => Ok(found?),
+                Err(panic) => Err(ProfileError::Worker { reason: panic.to_string(), traceback: String::new() }),
+            }
+        };
+        self.environment.get_or_try_init(find).await
+    }
+
+    /// Threads that kernels on `cpu` may use.
+    pub(crate) fn threads(&self) -> usize {
+        let available = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.settings.threads.map_or_else(available, |threads| threads.max(1))
+    }
+}
+
+impl Asked {
+    /// One question; `what` says for people what it does.
+    pub(crate) async fn ask<T: DeserializeOwned>(
+        &mut self,
+        op: &str,
+        fields: Value,
+        limit: Duration,
+        what: &'static str,
+    ) -> Result<T, ProfileError> {
+        let answer = self.worker.ask(op, fields, &[], limit).await;
+        let log = self.worker.log();
+        let answer = answer.map_err(|error| ProfileError::unanswered(error, what, self.target, || log.tail(TAIL_BYTES)))?;
+        serde_json::from_value(answer.ok)
+            .map_err(|error| ProfileError::Worker { reason: format!("an answer that cannot be read: {error}"), traceback: String::new() })
+    }
+
+    /// Ends it; what it has left in its folder, and the folder of its log.
+    pub(crate) async fn finish(self) -> (Scratch, Scratch) {
+        (self.worker.finish().await, self.log)
+    }
+
+    /// The same after it and the program around it have ended by themselves, or not within the limit.
+    pub(crate) async fn leave(self, limit: Duration) -> (Scratch, Scratch) {
+        (self.worker.leave(limit).await, self.log)
+    }
+
+    /// Ends it.
+    pub(crate) async fn end(self) {
+        tracing::debug!(log = self.worker.log().tail(TAIL_BYTES), "the worker's last words");
+        self.worker.end().await;
+    }
+}
+
+impl Session {
+    /// One question that makes calls.
+    pub(crate) async fn ask<T: DeserializeOwned>(&mut self, op: &str, what: &'static str) -> Result<T, ProfileError> {
+        self.asked.ask(op, json!({}), CALLS_LIMIT, what).await
+    }
+}
