@@ -1,5 +1,7 @@
 //! What a profile worker says, made safe to pass on: a candidate in the same process may have written all of it.
 
+use std::collections::BTreeMap;
+
 use kernelwright_protocol::{Figures, KernelProfile, KernelTime, Nanoseconds, ProfilerKind, Target, TargetDescription, TargetFact};
 use serde::Deserialize;
 
@@ -60,6 +62,8 @@ pub(crate) struct DescriptionClaim {
     arch: String,
     memory: Option<kernelwright_protocol::Bytes>,
     copy_bytes_per_second: Option<f64>,
+    #[serde(default)]
+    matrix_operations_per_second: BTreeMap<String, f64>,
     facts: Vec<TargetFact>,
     software: Vec<String>,
 }
@@ -67,8 +71,8 @@ pub(crate) struct DescriptionClaim {
 impl DescriptionClaim {
     /// The description of `target`.
     pub(crate) fn into_description(self, target: Target) -> TargetDescription {
-        let Self { name, arch, memory, copy_bytes_per_second, facts, software } = self;
-        TargetDescription { target, name, arch, memory, copy_bytes_per_second, facts, software }
+        let Self { name, arch, memory, copy_bytes_per_second, matrix_operations_per_second, facts, software } = self;
+        TargetDescription { target, name, arch, memory, copy_bytes_per_second, matrix_operations_per_second, facts, software }
     }
 }
 

@@ -8,7 +8,9 @@
 
 mod capture;
 mod claim;
+mod diagnosis;
 mod error;
+mod headroom;
 mod profiler;
 mod surface;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kernelwright_harness::sandbox::Limits;
 use kernelwright_harness::{HarnessError, Interpreter, Launch, Package, Role, Scratch, Worker, WorkerLog};
-use kernelwright_protocol::{Target, TargetDescription};
+use kernelwright_protocol::{ProfilerKind, Target, TargetDescription};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, OnceCell};
@@ -56,6 +56,8 @@ pub struct ProfileRequest {
     pub candidate: Option<String>,
     /// Where to run it.
     pub target: Target,
+    /// Which profiler to use; absent: the best one that works.
+    pub profiler: Option<ProfilerKind>,
 }
 
 /// Describes targets and profiles modules. Descriptions are measured once and kept.
@@ -112,7 +114,7 @@ impl Profiler {
     ///
     /// A candidate runs in a confined process together with the problem; its figures are its own claims.
     pub async fn capture(&self, request: &ProfileRequest, say: &(dyn Fn(&str) + Sync)) -> Result<Taken, ProfileError> {
-        let ProfileRequest { problem, candidate, target } = request;
+        let ProfileRequest { problem, candidate, target, .. } = request;
         let _measuring = self.descriptions.lock().await;
         let role = if candidate.is_some() { Role::ProfileCandidate } else { Role::Profile };
         let fields = json!({

@@ -115,7 +115,7 @@ impl ProfileArgs {
         let problem = source(self.problem, self.problem_file, "give either `problem` or `problem_file`, not both").await?;
         let candidate = source(self.candidate, self.candidate_file, "give either `candidate` or `candidate_file`, not both").await?;
         let problem = problem.ok_or(ProfileError::Arguments("neither `problem` nor `problem_file` is given"))?;
-        Ok(ProfileRequest { problem, candidate, target: self.target })
+        Ok(ProfileRequest { problem, candidate, target: self.target, profiler: None })
     }
 }
 

@@ -130,6 +130,7 @@ fn result(tool: &str, arguments: &Map<String, Value>, problem: &str, candidate: 
             arch: "x86_64-avx2".into(),
             memory: None,
             copy_bytes_per_second: Some(10e9),
+            matrix_operations_per_second: std::collections::BTreeMap::new(),
             facts: vec![TargetFact { name: "cores".into(), value: "2".into(), source: "read".into() }],
             software: vec!["torch 2".into()],
         }),

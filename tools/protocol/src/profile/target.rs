@@ -1,5 +1,7 @@
 //! What the machine can do: figures with units, and nothing that was not read or measured.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +22,9 @@ pub struct TargetDescription {
     /// Bytes per second of a large copy, counting bytes read plus bytes written; absent when it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_bytes_per_second: Option<f64>,
+    /// Operations per second of torch's own matrix product by dtype of its operands, multiply-adds counted twice.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub matrix_operations_per_second: BTreeMap<String, f64>,
     /// Limits and features, each with its figure and where it comes from.
     pub facts: Vec<TargetFact>,
     /// Versions of what builds and runs kernels here: torch, triton, compilers, driver.
