@@ -2,6 +2,8 @@
 
 use kernelwright_protocol::{Figures, KernelProfile, KernelTime, Metric, StallReason, TargetDescription};
 
+use kernelwright_protocol::StallReason::{Barrier, LgThrottle, LongScoreboard, Membar, MioThrottle, ShortScoreboard, TexThrottle, Wait};
+
 use crate::capture::{Capture, Work};
 
 /// Threads of a warp.
@@ -155,7 +157,6 @@ fn derive(figures: &mut Figures, kernel: &KernelProfile) {
         let share = |reasons: &[StallReason]| {
             kernel.stalls.iter().filter(|stall| reasons.contains(&stall.reason)).map(|stall| stall.share).sum::<f64>()
         };
-        use StallReason::{Barrier, LgThrottle, LongScoreboard, Membar, MioThrottle, ShortScoreboard, TexThrottle, Wait};
         figures.set(Metric::MemoryStallShare, share(&[LongScoreboard, LgThrottle, TexThrottle]));
         figures.set(Metric::SharedStallShare, share(&[ShortScoreboard, MioThrottle]));
         figures.set(Metric::BarrierStallShare, share(&[Barrier, Membar]));
