@@ -150,6 +150,8 @@ pub struct FloorView {
 pub struct ProfileView {
     /// Wall time of one call, where calls were timed.
     pub wall: Option<String>,
+    /// Its name for `read_profile` and `compare_profiles`.
+    pub id: Option<String>,
     /// Which profiler took the figures, e.g. `ncu`.
     pub profiler: String,
     /// The distance from the floor in a sentence.

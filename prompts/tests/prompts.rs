@@ -47,6 +47,7 @@ fn fresh() -> OperatorContext {
         floor: Some(FloorView { bytes: "192 MiB".into(), bandwidth: "18.1 GB/s".into(), time: "11.1 ms".into(), ratio: Some("61".into()) }),
         problem_profile: Some(ProfileView {
             wall: Some("680 ms".into()),
+            id: None,
             profiler: "torch".into(),
             headroom: None,
             diagnoses: vec![],
@@ -111,6 +112,7 @@ fn expanding() -> OperatorContext {
     };
     let profile = ProfileView {
         wall: Some("21.7 ms".into()),
+        id: Some("1a2b3c4d5e".into()),
         profiler: "cpu".into(),
         headroom: Some("1.95 times the floor of 11.1 ms that memory sets (192 MiB at 18.1 GB/s): much is left".into()),
         diagnoses: vec![diagnosis],

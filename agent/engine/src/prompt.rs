@@ -277,6 +277,7 @@ fn profile_view(profile: &Profile) -> ProfileView {
     };
     ProfileView {
         wall: profile.wall_per_call_ns.map(|wall| wall.to_string()),
+        id: profile.id.as_ref().map(ToString::to_string),
         profiler: profile.profiler.to_string(),
         headroom: profile.headroom.as_ref().map(render::headroom),
         diagnoses: profile.diagnoses.iter().map(diagnosis).collect(),

@@ -132,6 +132,9 @@ pub(crate) fn profile(profile: &Profile) -> String {
     for limit in &profile.limits {
         let _ = writeln!(text, "not known: {limit}");
     }
+    if let Some(id) = &profile.id {
+        let _ = writeln!(text, "id for read_profile and compare_profiles: {id}; sections: {}", profile.sections.join(", "));
+    }
     text.truncate(text.trim_end().len());
     text
 }

@@ -45,7 +45,7 @@ pub(crate) fn uri(id: &ContentHash) -> String {
 impl Archive {
     /// The reports below a cache folder.
     pub(crate) fn below(cache: &Path) -> Self {
-        Self { folder: cache.join("profiles"), bounds: BOUNDS }
+        Self { folder: cache.join("profile-reports"), bounds: BOUNDS }
     }
 
     /// Keeps a report and says its name.
@@ -167,7 +167,7 @@ mod tests {
         for unknown in ["", "../../x", &id.as_str()[..4], "0123456789"] {
             assert!(matches!(archive.find(unknown), Err(ProfileError::NoSuchProfile(_))), "{unknown}");
         }
-        let names: Vec<_> = fs::read_dir(cache.path().join("profiles")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let names: Vec<_> = fs::read_dir(cache.path().join("profile-reports")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names.len(), 2, "{names:?}");
     }
 

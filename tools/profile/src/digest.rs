@@ -2,7 +2,7 @@
 //!
 //! A report is cut to the first of [`SIZES`] that fits. Figures are the profiler's own: whole numbers stay whole, others keep six digits.
 
-use kernelwright_protocol::{ContentHash, Diagnosis, Figures, HotLine, KernelProfile, KernelTime, Metric, Profile, RuledOut, Sign};
+use kernelwright_protocol::{ContentHash, Diagnosis, Figures, HotLine, KernelProfile, KernelTime, Metric, Profile, RuledOut, Sign, Stall};
 
 use crate::archive;
 use crate::report::Report;
@@ -191,7 +191,7 @@ fn cut(id: &ContentHash, report: &Report, size: &Size) -> Profile {
         };
         KernelProfile {
             figures: telling(kernel, &report.diagnoses, size.figures),
-            stalls: kernel.stalls.iter().take(size.stalls).copied().collect(),
+            stalls: kernel.stalls.iter().take(size.stalls).map(|stall| Stall { share: six_digits(stall.share), ..*stall }).collect(),
             hot_lines: kernel.hot_lines.iter().take(size.lines).map(line).collect(),
             ..short
         }

@@ -33,7 +33,7 @@ pub(crate) const RULES: &[Rule] = &[
         ],
         cleared: &[
             Show { when: &[above(KernelTimeNs, 20_000.0)], says: "a kernel runs {kernel_time_ns} on average" },
-            Show { when: &[below(LaunchesPerCall, 2.0)], says: "{launches_per_call} launches in a call" },
+            Show { when: &[below(LaunchesPerCall, 2.0)], says: "launches in a call: {launches_per_call}" },
         ],
         symptom_of: &[],
         at_ceiling: AtCeiling::Silent,

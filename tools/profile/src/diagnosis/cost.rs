@@ -43,10 +43,12 @@ pub(crate) fn conflicts(facts: &Facts) -> f64 {
     facts.get(Metric::SharedConflictShare).unwrap_or(0.0) * depends.min(1.0)
 }
 
-/// Requests for spilled registers among all. Without them, the bytes spilled stand for it: as many as a thread of 128 registers has make a half.
+/// Requests for spilled registers among all. Otherwise one instruction in five is taken for a memory request, or the bytes spilled stand for it:
+/// as many as a thread of 128 registers has make a half.
 pub(crate) fn spills(facts: &Facts) -> f64 {
     let by_bytes = || facts.get(Metric::SpillBytes).map(|bytes| bytes / (bytes + 512.0));
-    facts.get(Metric::LocalRequestsShare).or_else(by_bytes).unwrap_or(UNKNOWN / 2.0) * memory(facts)
+    let by_instructions = || facts.get(Metric::LocalInstructionsShare).map(|share| (5.0 * share).min(1.0));
+    facts.get(Metric::LocalRequestsShare).or_else(by_instructions).or_else(by_bytes).unwrap_or(UNKNOWN / 2.0) * memory(facts)
 }
 
 /// Throughput grows with the resident warps until a unit is busy; three quarters of the room are taken for enough.

@@ -147,6 +147,9 @@ fn derive(figures: &mut Figures, kernel: &KernelProfile) {
         let all = local + global + get(figures, Metric::SharedRequests).unwrap_or(0.0);
         figures.set(Metric::LocalRequestsShare, if all > 0.0 { local / all } else { 0.0 });
     }
+    if let Some((local, all)) = get(figures, Metric::LocalRequests).zip(get(figures, Metric::Instructions)).filter(|(_, all)| *all > 0.0) {
+        figures.set(Metric::LocalInstructionsShare, local / all);
+    }
     let blocks = get(figures, Metric::Blocks);
     if let Some(((atomics, blocks), threads)) = get(figures, Metric::AtomicRequests).zip(blocks).zip(get(figures, Metric::ThreadsPerBlock))
     {

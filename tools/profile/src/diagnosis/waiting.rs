@@ -4,8 +4,8 @@ use kernelwright_protocol::{
     Cause,
     Metric::{
         AtomicThroughputShare, AtomicsPerWarp, BarrierStallShare, Blocks, BlocksPerMultiprocessor, ComputeThroughputShare, CopyRateShare,
-        DependencyStallShare, DramThroughputShare, EligibleWarps, IssueShare, LocalRequestsShare, MemoryStallShare, MemoryThroughputShare,
-        SpillBytes, TailIdleShare, TheoreticalOccupancyShare, ThreadsPerInstruction,
+        DependencyStallShare, DramThroughputShare, EligibleWarps, IssueShare, LocalInstructionsShare, LocalRequestsShare, MemoryStallShare,
+        MemoryThroughputShare, SpillBytes, TailIdleShare, TheoreticalOccupancyShare, ThreadsPerInstruction,
     },
     ProfilerKind,
 };
@@ -94,10 +94,18 @@ pub(crate) const RULES: &[Rule] = &[
                 when: &[above(LocalRequestsShare, 0.1)],
                 says: "{local_requests_share} of the memory requests go to local memory: registers that were spilled, or arrays with computed indices",
             },
+            Show {
+                when: &[above(LocalInstructionsShare, 0.02)],
+                says: "{local_instructions_share} of the instructions are requests to local memory: registers that were spilled, or arrays with computed indices",
+            },
             Show { when: &[above(SpillBytes, 64.0)], says: "each thread spills: {spill_bytes} of stores and loads in the code" },
         ],
         cleared: &[
             Show { when: &[below(SpillBytes, 0.0)], says: "the compiler spilled nothing" },
+            Show {
+                when: &[below(LocalInstructionsShare, 0.001)],
+                says: "{local_instructions_share} of the instructions are requests to local memory",
+            },
             Show { when: &[below(LocalRequestsShare, 0.01)], says: "{local_requests_share} of the memory requests go to local memory" },
         ],
         symptom_of: &[],

@@ -156,6 +156,8 @@ pub enum Metric {
     DependencyStallShare,
     /// Requests to local memory, of those to local, global and shared memory.
     LocalRequestsShare,
+    /// Requests to local memory, of all instructions executed.
+    LocalInstructionsShare,
     /// Bytes of registers a thread stores to and loads from local memory, together.
     SpillBytes,
     /// Atomic operations for each warp of the grid.
@@ -253,6 +255,7 @@ impl Metric {
             | Self::BarrierStallShare
             | Self::DependencyStallShare
             | Self::LocalRequestsShare
+            | Self::LocalInstructionsShare
             | Self::CopyRateShare
             | Self::MatrixRateShare
             | Self::HalfOperationsShare
