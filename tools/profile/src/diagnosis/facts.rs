@@ -1,6 +1,6 @@
 //! What rules look at: the measured figures of one place, and those that follow from them.
 
-use kernelwright_protocol::{Figures, KernelProfile, KernelTime, Metric, StallReason, TargetDescription};
+use kernelwright_protocol::{Figures, KernelProfile, KernelTime, Metric, ProfilerKind, StallReason, TargetDescription};
 
 use kernelwright_protocol::StallReason::{Barrier, LgThrottle, LongScoreboard, Membar, MioThrottle, ShortScoreboard, TexThrottle, Wait};
 
@@ -10,6 +10,8 @@ use crate::capture::{Capture, Work};
 const WARP: f64 = 32.0;
 /// What a processor moves on a miss.
 const CACHE_LINE: f64 = 64.0;
+/// The worker's name for the wall time of calls that no operator accounts for.
+const OUTSIDE_OPERATORS: &str = "(outside torch operators)";
 /// What mapping and clearing a 4 KiB page takes: half a microsecond, half of it the trap and half of it the clearing.
 const PAGE_FAULT_NS: f64 = 500.0;
 
@@ -65,7 +67,8 @@ impl Facts {
         let launches: f64 = times().map(|time| time.launches_per_call).sum();
         let wall = capture.wall_per_call_ns.map(|wall| wall.0 as f64).filter(|wall| *wall > 0.0);
         if let Some(wall) = wall.filter(|_| in_kernels > 0.0) {
-            figures.set(Metric::KernelBusyShare, (in_kernels / wall).min(1.0));
+            // Under the profiler calls take longer, so that its own rest is a part of its own sum.
+            figures.set(Metric::KernelBusyShare, ((in_kernels - in_python(capture)) / wall.max(in_kernels)).min(1.0));
             if launches > 0.0 {
                 figures.set(Metric::GapNs, (wall - in_kernels).max(0.0) / launches);
             }
@@ -94,6 +97,14 @@ impl Facts {
         figures.set_known(Metric::MatrixRateShare, matrix_seconds(around).zip(time).map(|(least, time)| least / (time / 1e9)));
         Self { kernel: None, share_of_call: 1.0, figures }
     }
+}
+
+/// The time outside operators that can only be Python's: where machine code was looked for and the module has none of its own.
+fn in_python(capture: &Capture) -> f64 {
+    let code = [Metric::VectorBits, Metric::VectorShare, Metric::VectorLoops, Metric::ScalarLoops];
+    let has_code = code.iter().any(|metric| capture.call.get(*metric).is_some());
+    let times = capture.kernels.iter().map(|kernel| &kernel.time).filter(|time| time.name == OUTSIDE_OPERATORS);
+    if has_code || capture.profiler != ProfilerKind::Cpu { 0.0 } else { times.map(|time| time.time_per_call_ns.0 as f64).sum() }
 }
 
 /// The share of the call's time that each kernel takes: of the wall time where that is known and longer than the kernels together.

@@ -103,6 +103,19 @@ fn a_scalar_loop_on_one_of_two_processors() {
 }
 
 #[test]
+fn what_is_outside_operators_is_pythons_where_there_is_no_other_code() {
+    let of = |call: Figures| {
+        let mut outside = kernel(&[], &[]);
+        outside.time = KernelTime { name: "(outside torch operators)".into(), time_per_call_ns: Nanoseconds(300_000), ..outside.time };
+        let kernels = vec![kernel(&[], &[]), outside];
+        let capture = Capture { wall_per_call_ns: Some(Nanoseconds(250_000)), kernels, call, ..Capture::new(ProfilerKind::Cpu) };
+        causes(&diagnose(&capture, Place::Cpu, Surroundings::default(), None))
+    };
+    assert_eq!(of(Figures::default()), [Cause::Interpreter]);
+    assert_eq!(of([(Metric::VectorShare, 0.9)].into_iter().collect()), []);
+}
+
+#[test]
 fn every_cause_has_a_rule() {
     let schema = serde_json::to_value(schemars::schema_for!(Cause)).unwrap();
     let all: BTreeSet<Cause> =
