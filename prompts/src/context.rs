@@ -150,10 +150,37 @@ pub struct FloorView {
 pub struct ProfileView {
     /// Wall time of one call, where calls were timed.
     pub wall: Option<String>,
+    /// Its name for `read_profile` and `compare_profiles`.
+    pub id: Option<String>,
+    /// Which profiler took the figures, e.g. `ncu`.
+    pub profiler: String,
+    /// The distance from the floor in a sentence.
+    pub headroom: Option<String>,
+    /// What limits it, the costliest first.
+    pub diagnoses: Vec<DiagnosisView>,
+    /// What is not the problem, with the figures that say so.
+    pub ruled_out: Vec<String>,
+    /// The problem's own kernels beside a candidate's, in a sentence.
+    pub before: Option<String>,
     /// The most expensive first.
     pub kernels: Vec<KernelTimeView>,
     /// What the profiler could not know.
     pub limits: Vec<String>,
+}
+
+/// One thing that limits a module.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DiagnosisView {
+    /// Why it is not faster, e.g. `bank conflicts`.
+    pub cause: String,
+    /// The kernel it was found in; absent for the call as a whole.
+    pub kernel: Option<String>,
+    /// The part of the call's time at stake, in per cent.
+    pub at_stake: String,
+    /// The figures that show it, in a sentence.
+    pub summary: String,
+    /// What to do about it, each with the entry that says how.
+    pub remedies: Vec<String>,
 }
 
 /// One kernel or operator of a profile.

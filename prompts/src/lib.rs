@@ -10,8 +10,8 @@ mod error;
 mod renderer;
 
 pub use context::{
-    BaselineView, Context, FactView, FailureView, FloorView, Form, KernelTimeView, KernelView, LessonView, LineageView, NudgeContext,
-    OperatorContext, PassageView, ProblemView, ProfileView, SeedView, SystemContext, TargetView,
+    BaselineView, Context, DiagnosisView, FactView, FailureView, FloorView, Form, KernelTimeView, KernelView, LessonView, LineageView,
+    NudgeContext, OperatorContext, PassageView, ProblemView, ProfileView, SeedView, SystemContext, TargetView,
 };
 pub use error::PromptError;
 pub use renderer::Prompts;

@@ -5,7 +5,7 @@
 use std::fs;
 
 use kernelwright_prompts::{
-    BaselineView, FactView, FailureView, FloorView, Form, KernelTimeView, KernelView, LessonView, LineageView, NudgeContext,
+    BaselineView, DiagnosisView, FactView, FailureView, FloorView, Form, KernelTimeView, KernelView, LessonView, LineageView, NudgeContext,
     OperatorContext, PassageView, ProblemView, ProfileView, PromptError, Prompts, SeedView, SystemContext, TargetView,
 };
 
@@ -47,6 +47,12 @@ fn fresh() -> OperatorContext {
         floor: Some(FloorView { bytes: "192 MiB".into(), bandwidth: "18.1 GB/s".into(), time: "11.1 ms".into(), ratio: Some("61".into()) }),
         problem_profile: Some(ProfileView {
             wall: Some("680 ms".into()),
+            id: None,
+            profiler: "torch".into(),
+            headroom: None,
+            diagnoses: vec![],
+            ruled_out: vec![],
+            before: None,
             kernels: vec![KernelTimeView { name: "aten::mm".into(), launches: "1".into(), time: "650 ms".into(), share: "96 %".into() }],
             limits: vec![],
         }),
@@ -97,7 +103,24 @@ fn after_failure() -> OperatorContext {
 
 /// A later step: a lineage, a profile of the parent, other branches.
 fn expanding() -> OperatorContext {
-    let profile = ProfileView { wall: Some("21.7 ms".into()), kernels: vec![], limits: vec!["time inside ctypes calls".into()] };
+    let diagnosis = DiagnosisView {
+        cause: "not vectorised".into(),
+        kernel: None,
+        at_stake: "40 %".into(),
+        summary: "2.0 % of the arithmetic in its loops is vector code".into(),
+        remedies: vec!["find why the loop stays scalar (read_entry x86-cpu/loop-not-vectorised)".into()],
+    };
+    let profile = ProfileView {
+        wall: Some("21.7 ms".into()),
+        id: Some("1a2b3c4d5e".into()),
+        profiler: "cpu".into(),
+        headroom: Some("1.95 times the floor of 11.1 ms that memory sets (192 MiB at 18.1 GB/s): much is left".into()),
+        diagnoses: vec![diagnosis],
+        ruled_out: vec!["page faults (3 pages are mapped in a call)".into()],
+        before: Some("2 kernels before, 1 now; before: 96 % aten::mm".into()),
+        kernels: vec![],
+        limits: vec!["time inside ctypes calls".into()],
+    };
     let line = |node: u32, result: &str, summary: &str| LineageView { node, result: result.into(), summary: summary.into() };
     OperatorContext {
         parent: Some(KernelView { node: 3, profile: Some(profile), findings: vec!["first call took 0.2 s".into()], ..kernel() }),

@@ -11,8 +11,8 @@ use crate::own_tools::{self, OwnCall};
 use crate::render;
 use crate::session::{Flow, Session};
 use crate::toolbox::{
-    DESCRIBE_TARGET, EVALUATE_KERNEL, FIND_LESSONS, JOB_TOOLS, MEASURE_BASELINE, PROFILE_KERNEL, RATE_LESSONS, RECORD_LESSON,
-    SEARCH_KNOWLEDGE,
+    DESCRIBE_TARGET, EVALUATE_KERNEL, FIND_LESSONS, JOB_TOOLS, MEASURE_BASELINE, PROFILE_KERNEL, PROFILING_TOOLS, RATE_LESSONS,
+    RECORD_LESSON, SEARCH_KNOWLEDGE,
 };
 
 /// The longest tool result the model is told, in characters.
@@ -190,7 +190,7 @@ impl Session<'_> {
 fn is_the_engines(name: &str) -> bool {
     // What a run proved is not for its model to say.
     let lessons = [FIND_LESSONS, RECORD_LESSON, RATE_LESSONS].contains(&name);
-    lessons || name == MEASURE_BASELINE || name == DESCRIBE_TARGET || JOB_TOOLS.contains(&name)
+    lessons || name == MEASURE_BASELINE || name == DESCRIBE_TARGET || JOB_TOOLS.contains(&name) || PROFILING_TOOLS.contains(&name)
 }
 
 /// Known results in fewer words than their JSON.

@@ -2,13 +2,14 @@
 
 use kernelwright_model::{Answer, Finish, Message, Request, ToolChoice};
 use kernelwright_prompts::{
-    BaselineView, FactView, FailureView, FloorView, Form, KernelTimeView, KernelView, LessonView, LineageView, NudgeContext,
+    BaselineView, DiagnosisView, FactView, FailureView, FloorView, Form, KernelTimeView, KernelView, LessonView, LineageView, NudgeContext,
     OperatorContext, PassageView, ProblemView, ProfileView, SeedView, SystemContext, TargetView,
 };
 use kernelwright_protocol::{
-    Backend, BaselineReport, EntryKind, Evaluation, KernelProfile, Nanoseconds, Profile, Severity, Target, TargetDescription, Verdict,
+    Backend, BaselineReport, Diagnosis, EntryKind, Evaluation, KernelProfile, Nanoseconds, Profile, Severity, Target, TargetDescription,
+    Verdict,
 };
-use kernelwright_search::{Context, ContextLimits, Graph, Node, Profiled, Seed, Standing, operators};
+use kernelwright_search::{Context, ContextLimits, Graph, Node, Profiled, Seed, Standing, operators, worth_profiling};
 use serde_json::{Map, Value, json};
 
 use crate::error::EngineError;
@@ -31,8 +32,7 @@ impl Session<'_> {
     /// The first request of the open step.
     pub(crate) async fn compose(&mut self) -> Flow<Request> {
         let parent = self.open()?.parent;
-        if let Some(node) = parent.and_then(|id| self.graph.node(id)).filter(|node| self.graph.standing(node) != Standing::Wrong) {
-            let id = node.id;
+        if let Some(id) = parent.filter(|id| worth_profiling(&self.graph, *id)) {
             self.profile(Some(id)).await?;
         }
         let passages = self.retrieve().await?;
@@ -268,8 +268,21 @@ fn profile_view(profile: &Profile) -> ProfileView {
         time: kernel.time.time_per_call_ns.to_string(),
         share: format!("{:.1} %", kernel.time.share * 100.0),
     };
+    let diagnosis = |diagnosis: &Diagnosis| DiagnosisView {
+        cause: diagnosis.cause.to_string(),
+        kernel: diagnosis.kernel.as_ref().map(|name| render::shorten(name, 120)),
+        at_stake: format!("{:.0} %", diagnosis.at_stake * 100.0),
+        summary: diagnosis.summary.clone(),
+        remedies: diagnosis.remedies.iter().map(render::remedy).collect(),
+    };
     ProfileView {
         wall: profile.wall_per_call_ns.map(|wall| wall.to_string()),
+        id: profile.id.as_ref().map(ToString::to_string),
+        profiler: profile.profiler.to_string(),
+        headroom: profile.headroom.as_ref().map(render::headroom),
+        diagnoses: profile.diagnoses.iter().map(diagnosis).collect(),
+        ruled_out: profile.ruled_out.iter().map(render::ruled_out).collect(),
+        before: render::before(profile),
         kernels: profile.kernels.iter().take(PROFILED_KERNELS).map(kernel).collect(),
         limits: profile.limits.clone(),
     }

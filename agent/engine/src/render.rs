@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use kernelwright_protocol::{Baseline, Evaluation, Fault, KernelProfile, Passage, Profile, Severity, Timing, Verdict};
+use kernelwright_protocol::{
+    Baseline, Evaluation, Fault, Figures, Headroom, KernelProfile, Passage, Profile, Remedy, RuledOut, Severity, Stop, Timing, Verdict,
+};
 
 /// A verdict for the model: the status, and then what helps with the next kernel.
 pub(crate) fn evaluation(evaluation: &Evaluation) -> String {
@@ -91,19 +93,85 @@ pub(crate) fn baseline(baseline: &Baseline) -> String {
     }
 }
 
-/// Where the time goes: the ten most expensive kernels.
+/// What limits it and why, and where the time goes: the ten most expensive kernels.
 pub(crate) fn profile(profile: &Profile) -> String {
     let wall = profile.wall_per_call_ns.map(|wall| format!("{wall} per call, ")).unwrap_or_default();
     let mut text = format!("{wall}by the {} profiler over {} calls\n", profile.profiler, profile.calls);
-    for KernelProfile { time, .. } in profile.kernels.iter().take(10) {
+    if let Some(headroom) = &profile.headroom {
+        let _ = writeln!(text, "{}", self::headroom(headroom));
+    }
+    for diagnosis in &profile.diagnoses {
+        let place = diagnosis.kernel.as_ref().map(|kernel| format!(" in {kernel}")).unwrap_or_default();
+        let (cause, stake, summary) = (diagnosis.cause, diagnosis.at_stake * 100.0, &diagnosis.summary);
+        let _ = writeln!(text, "limited by {cause}{place}, {stake:.0} % of the call at stake: {summary}");
+        for remedy in diagnosis.remedies.iter().map(remedy) {
+            let _ = writeln!(text, "  do: {remedy}");
+        }
+    }
+    for one in profile.ruled_out.iter().map(ruled_out) {
+        let _ = writeln!(text, "not the problem: {one}");
+    }
+    for KernelProfile { time, launch, figures, .. } in profile.kernels.iter().take(10) {
         let share = time.share * 100.0;
-        let _ = writeln!(text, "- {share:.1} % {} {} ({} per call)", time.time_per_call_ns, time.name, plain(time.launches_per_call));
+        let launch = launch.map(|launch| format!(", {launch}")).unwrap_or_default();
+        let launches = plain(time.launches_per_call);
+        let _ = writeln!(text, "- {share:.1} % {} {} ({launches} per call{launch})", time.time_per_call_ns, time.name);
+        if !figures.is_empty() {
+            let _ = writeln!(text, "  {}", self::figures(figures));
+        }
+    }
+    if profile.more_kernels > 0 {
+        let _ = writeln!(text, "- and {} more", profile.more_kernels);
+    }
+    if !profile.call.is_empty() {
+        let _ = writeln!(text, "in a call: {}", figures(&profile.call));
+    }
+    if let Some(before) = before(profile) {
+        let _ = writeln!(text, "{before}");
     }
     for limit in &profile.limits {
         let _ = writeln!(text, "not known: {limit}");
     }
+    if let Some(id) = &profile.id {
+        let _ = writeln!(text, "id for read_profile and compare_profiles: {id}; sections: {}", profile.sections.join(", "));
+    }
     text.truncate(text.trim_end().len());
     text
+}
+
+/// Figures in one line: `dram: 3.12 TB/s, l2 hit: 81.4 %`.
+fn figures(figures: &Figures) -> String {
+    figures.iter().map(|(metric, value)| format!("{metric}: {}", metric.show(value))).collect::<Vec<_>>().join(", ")
+}
+
+/// The distance from the floor, and whether going on is worth it.
+pub(crate) fn headroom(headroom: &Headroom) -> String {
+    let advice = match headroom.stop {
+        Stop::GoOn => "much is left",
+        Stop::NearFloor => "little is left: only what is cheap to try",
+        Stop::AtFloor => "nothing is left but doing less work",
+    };
+    let Headroom { floor_ns, bound_by, computed, ratio, .. } = headroom;
+    format!("{ratio:.2} times the floor of {floor_ns} that {bound_by} sets ({computed}): {advice}")
+}
+
+/// What to do, and where to read how.
+pub(crate) fn remedy(remedy: &Remedy) -> String {
+    let entry = remedy.entry.as_ref().map(|entry| format!(" (read_entry {entry})")).unwrap_or_default();
+    format!("{}{entry}", remedy.advice)
+}
+
+/// What is not the problem, and why.
+pub(crate) fn ruled_out(one: &RuledOut) -> String {
+    format!("{} ({})", one.cause, one.because)
+}
+
+/// The problem's own kernels beside a candidate's: `5 kernels before, 2 now; before: 60.0 % aten::mul, ...`.
+pub(crate) fn before(profile: &Profile) -> Option<String> {
+    let now = profile.kernels.len() + profile.more_kernels;
+    let most: Vec<String> =
+        profile.before.iter().take(3).map(|time| format!("{:.0} % {}", time.share * 100.0, shorten(&time.name, 80))).collect();
+    (!most.is_empty()).then(|| format!("{} kernels before, {now} now; before: {}", profile.before.len(), most.join(", ")))
 }
 
 /// A number with at most three decimals and no trailing zeros.

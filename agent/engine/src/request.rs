@@ -24,6 +24,8 @@ pub struct RunRequest {
     pub inner_turns: u32,
     /// Kernels of earlier runs in `runs_dir` to begin with, at most; none for a start from nothing.
     pub seeds: u32,
+    /// The part of the run's active time that profiles may take; absent: no bound.
+    pub profile_share: Option<f64>,
     /// What candidates are compared with.
     pub baselines: Vec<BaselineKind>,
     /// Options for the evaluate server: handed to every tool whose schema has a property of that name, and hidden from the model.

@@ -44,6 +44,7 @@ pub async fn optimize(request: RunRequest, observer: &mut dyn Observer, stop: St
             policy: request.policy.clone(),
             inner_turns: request.inner_turns,
             seeds: request.seeds,
+            profile_share: request.profile_share,
             baselines: request.baselines.clone(),
             evaluation: request.evaluation.clone(),
             model: model.describe(),

@@ -19,6 +19,8 @@ pub(crate) const DESCRIBE_TARGET: &str = "describe_target";
 pub(crate) const EVALUATE_KERNEL: &str = "evaluate_kernel";
 /// The tool that says where time goes. A run goes on without it.
 pub(crate) const PROFILE_KERNEL: &str = "profile_kernel";
+/// Tools of the profile server that are for people at a machine, and not for a run.
+pub(crate) const PROFILING_TOOLS: [&str; 2] = ["list_profilers", "import_profile"];
 /// The tool that finds passages. A run goes on without it.
 pub(crate) const SEARCH_KNOWLEDGE: &str = "search_knowledge";
 /// The tools that keep what runs prove. The engine alone calls them, and a run goes on without them.

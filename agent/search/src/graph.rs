@@ -4,7 +4,9 @@ mod learnt;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use kernelwright_protocol::{BaselineReport, CandidateId, ContentHash, Evaluation, Profile, Target, TargetDescription, Verdict};
+use kernelwright_protocol::{
+    BaselineReport, CandidateId, ContentHash, Evaluation, Nanoseconds, Profile, Target, TargetDescription, Verdict,
+};
 use serde_json::Value;
 
 use crate::{AskId, Event, NodeId, Phase, ProblemName, Record, RunId, RunOutcome, Seed, Settings, Spend, StepId, StopReason};
@@ -20,6 +22,8 @@ pub struct Graph {
     /// With what earlier runs found this one begins, once it was looked for.
     pub warm_start: Option<WarmStart>,
     profiles: BTreeMap<Option<NodeId>, Profiled>,
+    /// Time that profiles took.
+    profiling: Nanoseconds,
     nodes: Vec<Node>,
     attempts: Vec<Attempt>,
     verdicts: HashMap<CandidateId, usize>,
@@ -258,6 +262,10 @@ impl Graph {
             return Err(GraphError::NoStart);
         }
         self.last_seq = record.seq;
+        if matches!(record.event, Event::ProfileTaken { .. } | Event::ProfileFailed { .. }) {
+            // Nothing else happens between asking for a profile and its answer.
+            self.profiling += Nanoseconds(record.elapsed_ns.0.saturating_sub(self.spend.wall.0));
+        }
         self.spend.wall = record.elapsed_ns;
         self.take(record).ok_or(GraphError::Stray { seq: record.seq })
     }
@@ -468,6 +476,12 @@ impl Graph {
     #[must_use]
     pub fn profile(&self, node: Option<NodeId>) -> Option<&Profiled> {
         self.profiles.get(&node)
+    }
+
+    /// The time that profiles took.
+    #[must_use]
+    pub fn profiling(&self) -> Nanoseconds {
+        self.profiling
     }
 
     /// The number of the next question to the model.

@@ -23,6 +23,9 @@ pub struct Settings {
     /// Kernels of earlier runs to begin with, at most; none in runs from before there was a warm start.
     #[serde(default)]
     pub seeds: u32,
+    /// The part of the run's active time that profiles may take; no bound in runs from before there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile_share: Option<f64>,
     /// What candidates are compared with.
     pub baselines: Vec<BaselineKind>,
     /// Options handed to the evaluate server unchanged.

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::*;
 
 mod learning;
+mod profiling;
 
 /// A run being written, event by event.
 struct Log {
@@ -31,6 +32,7 @@ impl Log {
             policy,
             inner_turns: 20,
             seeds: 2,
+            profile_share: None,
             baselines: vec![BaselineKind::Eager],
             evaluation: Map::new(),
             model: Value::Null,

@@ -138,7 +138,7 @@ class ModelNew(torch.nn.Module):
 }
 
 /// Far beyond what any machine has: the rungs that need a device are denied everywhere.
-const NO_GPU: Target = Target { backend: Backend::Cuda, device: 99 };
+const NO_GPU: Target = Target { backend: Backend::Cuda, device: Some(99) };
 
 const TRITON: &str = "
 import torch, triton, triton.language as tl

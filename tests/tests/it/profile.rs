@@ -112,6 +112,39 @@ async fn a_problem_and_a_candidate_show_where_their_time_goes() {
 }
 
 #[tokio::test]
+async fn a_profile_is_kept_read_and_compared() {
+    let server = Server::start().await;
+    let before = server.answer("profile_kernel", json!({"problem": PROBLEM, "target": "cpu"})).await;
+    let after = server.answer("profile_kernel", json!({"problem": PROBLEM, "candidate": CANDIDATE, "target": "cpu"})).await;
+    assert!(serde_json::to_string(&after).unwrap().len() <= 5_250, "{after}");
+
+    let page = server.answer("read_profile", json!({"id": before["id"], "section": "kernels"})).await;
+    assert!(page["lines"][0].as_str().unwrap().ends_with("aten::_softmax"), "{page}");
+    let short = &before["id"].as_str().unwrap()[..10];
+    assert_eq!(server.answer("read_profile", json!({"id": short, "section": "kernels"})).await, page);
+    let failure = server.failure("read_profile", json!({"id": short, "section": "registers"})).await;
+    assert!(failure.starts_with("error: no_such_section\n") && failure.contains("kernels"), "{failure}");
+
+    let moved = server.answer("compare_profiles", json!({"before": before["id"], "after": after["id"]})).await;
+    let names = |list: &Value| list.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+    let all = [names(&moved["kernels_moved"]), moved.get("kernels_new").map(names).unwrap_or_default()].concat();
+    assert!(all.iter().any(|name| name == "ctypes: softmax_rows"), "{moved}");
+
+    let uri = before["resource"].as_str().unwrap();
+    let read = server.client.read_resource(rmcp::model::ReadResourceRequestParams::new(uri)).await.unwrap();
+    assert!(format!("{read:?}").contains("aten::_softmax"));
+}
+
+#[tokio::test]
+async fn the_profilers_of_a_target_are_listed_and_other_files_refused() {
+    let server = Server::start().await;
+    let ladder = server.answer("list_profilers", json!({"target": "cpu"})).await;
+    assert!(ladder["profilers"].as_array().unwrap().iter().any(|rung| rung["works"] == true), "{ladder}");
+    let failure = server.failure("import_profile", json!({"path": "/nowhere/report.ncu-rep"})).await;
+    assert!(failure.contains("fix: "), "{failure}");
+}
+
+#[tokio::test]
 async fn failures_say_what_and_how_to_go_on() {
     let server = Server::start().await;
     let crash = "import os, torch\nclass ModelNew(torch.nn.Module):\n  def forward(self, x): os._exit(0)";

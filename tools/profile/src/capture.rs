@@ -87,6 +87,23 @@ pub struct Capture {
     pub raw: Vec<Vec<RawFigure>>,
 }
 
+impl Capture {
+    /// One call of which nothing is known yet.
+    #[must_use]
+    pub fn new(profiler: ProfilerKind) -> Self {
+        Self {
+            profiler,
+            device: None,
+            calls: 1,
+            wall_per_call_ns: None,
+            kernels: Vec::new(),
+            call: Figures::default(),
+            limits: Vec::new(),
+            raw: Vec::new(),
+        }
+    }
+}
+
 /// One figure as the profiler printed it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RawFigure {

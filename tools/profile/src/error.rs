@@ -8,6 +8,8 @@ use kernelwright_compile::CompileError;
 use kernelwright_harness::{AskError, HarnessError, LaunchError, Refusal};
 use kernelwright_protocol::{ProfilerKind, Target};
 
+use crate::ImportError;
+
 /// A target could not be described or a module not be profiled.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
@@ -79,6 +81,31 @@ pub enum ProfileError {
         /// Python's traceback, where there is one.
         traceback: String,
     },
+    /// A file holds no profile that can be read.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// No report of this name is kept.
+    #[error("no profile `{0}` is kept")]
+    NoSuchProfile(String),
+    /// A report has no such section.
+    #[error("there is no section `{section}`; there are {known}")]
+    NoSuchSection {
+        /// What was asked for.
+        section: String,
+        /// Those that the report has.
+        known: String,
+    },
+    /// A report has no such kernel.
+    #[error("the profile has no kernel `{0}`")]
+    NoSuchKernel(String),
+    /// Reports cannot be kept or read.
+    #[error("cannot keep profiles in {}: {source}", folder.display())]
+    Archive {
+        /// Where.
+        folder: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The one who asked does not wait any more.
     #[error("cancelled")]
     Cancelled,
@@ -122,6 +149,11 @@ impl ProfileError {
             Self::Candidate(_) => "candidate_failed",
             Self::TimedOut { .. } => "timed_out",
             Self::Died { .. } => "process_died",
+            Self::Import(error) => error.code(),
+            Self::NoSuchProfile(_) => "no_such_profile",
+            Self::NoSuchSection { .. } => "no_such_section",
+            Self::NoSuchKernel(_) => "no_such_kernel",
+            Self::Archive { .. } => "archive_failed",
             Self::Cancelled => "cancelled",
         }
     }
@@ -154,6 +186,11 @@ impl ProfileError {
             Self::TimedOut { .. } => "profile smaller inputs, or a candidate without autotuning",
             Self::Died { .. } => "evaluate the candidate first; a crash is usually an access out of bounds",
             Self::Worker { .. } => "ask again; if it stays, run the server with RUST_LOG=debug and report it",
+            Self::Import(error) => error.hint(),
+            Self::NoSuchProfile(_) => "profile again and use the `id` of the answer; only the newest profiles are kept",
+            Self::NoSuchSection { .. } => "ask for one of the `sections` that the profile names",
+            Self::NoSuchKernel(_) => "read the section `kernels` for their names, or leave `kernel` out for the most expensive one",
+            Self::Archive { .. } => "make room in the cache folder, or name another one",
             Self::Cancelled => "ask again",
         };
         text.to_owned()

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use crate::capture::Capture;
 use crate::claim::Ran;
 use crate::workers::{Under, Workers};
-use crate::{ProfileError, ProfileRequest, imported, kept, timed};
+use crate::{ProfileError, ProfileRequest, import, kept, timed};
 
 /// Where installers put it, beside the `PATH`.
 const FOLDERS: [&str; 2] = ["/usr/local/cuda/bin", "/opt/nvidia/nsight-compute"];
@@ -74,7 +74,7 @@ pub(crate) async fn capture(workers: &Workers, request: &ProfileRequest) -> Resu
         Some(report) if !said.contains(DENIED) => report,
         _ => return Err(failed(&said)),
     };
-    let mut capture = imported::read(ProfilerKind::Ncu, &report)?;
+    let mut capture = import(&report)?;
     capture.calls = calls.max(1);
     capture.wall_per_call_ns = Some(ran.wall_per_call_ns);
     capture.limits.splice(0..0, timed::limits(of_candidate).chain([COLD.to_owned()]));

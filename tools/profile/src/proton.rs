@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::capture::Capture;
 use crate::claim::Ran;
 use crate::workers::{Under, Workers};
-use crate::{ProfileError, ProfileRequest, imported, kept, timed};
+use crate::{ProfileError, ProfileRequest, import, kept, timed};
 
 /// What the worker has Proton write, in its own folder.
 const REPORT: &str = "profile.hatchet";
@@ -34,7 +34,7 @@ pub(crate) async fn capture(workers: &Workers, request: &ProfileRequest) -> Resu
         reason: "it wrote no file".to_owned(),
         fix: "run a small program under `proton` by hand: it says more there".to_owned(),
     })?;
-    let mut capture = imported::read(ProfilerKind::Proton, &report)?;
+    let mut capture = import(&report)?;
     capture.calls = calls.max(1);
     capture.wall_per_call_ns = Some(ran.wall_per_call_ns);
     capture.limits.splice(0..0, timed::limits(of_candidate).chain([timed::SAME_INPUTS.to_owned()]));

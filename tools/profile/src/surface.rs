@@ -1,55 +1,55 @@
-//! The MCP surface: two tools over one [`Profiler`].
+//! The MCP surface: tools over one [`Profiles`], and the reports as resources.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use kernelwright_protocol::{ContentHash, Profile, Target, TargetDescription};
+use kernelwright_protocol::{Profile, ProfileComparison, ProfilePage, Target, TargetDescription};
 use kernelwright_server::{Progress, ServeError, ToolFailure, Transport, prepare};
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::{Json, Parameters};
+use rmcp::model::{
+    Implementation, ListResourceTemplatesResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ResourceContents, ResourceTemplate, ServerCapabilities, ServerConfig,
+};
 use rmcp::service::RequestContext;
-use rmcp::{RoleServer, ServerHandler, tool, tool_handler, tool_router};
+use rmcp::{ErrorData, RoleServer, ServerHandler, tool, tool_handler, tool_router};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::Serialize;
 
-use crate::capture::{Capture, Taken};
-use crate::{ProfileError, ProfileRequest, Profiler, Settings};
+use crate::archive;
+use crate::arguments::{CompareArgs, ImportArgs, ProfileArgs, ReadArgs, TargetArgs};
+use crate::capture::Rung;
+use crate::{ProfileError, Profiles, Settings};
 
-/// Serves `describe_target` and `profile_kernel` until the client leaves or a signal arrives.
+/// Serves the tools until the client leaves or a signal arrives.
 pub async fn serve(settings: Settings, transport: Transport) -> Result<(), ServeError> {
-    let server = Server { profiler: Arc::new(Profiler::new(settings)), tools: prepare(Server::tool_router()) };
+    let server = Server { profiles: Arc::new(Profiles::new(settings)), tools: prepare(Server::tool_router()) };
     kernelwright_server::serve(server, transport).await
 }
 
 /// What a call says first: another call's measurement may come before it.
 const WAITING: &str = "waiting for the device";
 
+/// What a host's model is told about the server as a whole.
+const INSTRUCTIONS: &str = "Figures for writing faster kernels, and what follows from them. describe_target: what the hardware is and can do, read or measured, \
+    never guessed; call it before the first kernel. profile_kernel: where the time of a problem's or a candidate's call goes, what limits it with the figures that \
+    show it, what helps (entries for the knowledge server's read_entry), what is not the problem, and how far it is from the floor. The answer is short; \
+    read_profile has the rest by its `id`, compare_profiles says what a change moved, list_profilers which profilers work here and what makes the others work, \
+    import_profile reads files of Nsight Compute, Proton and torch. Figures of a candidate are advice from inside its own process; correctness and speedup come \
+    from the evaluate server.";
+
 #[derive(Clone)]
 struct Server {
-    profiler: Arc<Profiler>,
+    profiles: Arc<Profiles>,
     tools: ToolRouter<Self>,
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct DescribeArgs {
-    /// What to describe: cpu, cuda or cuda:N.
+/// The profilers of one target.
+#[derive(Serialize, JsonSchema)]
+struct Ladder {
+    /// Which target.
     target: Target,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ProfileArgs {
-    /// Source of the problem file (`Model`, `get_inputs`, `get_init_inputs`). Give this or `problem_file`.
-    problem: Option<String>,
-    /// Path of the problem file on the server's machine.
-    problem_file: Option<PathBuf>,
-    /// Source of the candidate (`ModelNew`). Without a candidate the problem's own Model is profiled.
-    candidate: Option<String>,
-    /// Path of the candidate's file on the server's machine.
-    candidate_file: Option<PathBuf>,
-    /// Where to run: cpu, cuda or cuda:N.
-    target: Target,
+    /// The most telling first; `auto` takes the first that works.
+    profilers: Vec<Rung>,
 }
 
 #[tool_router]
@@ -65,19 +65,21 @@ impl Server {
     )]
     async fn describe_target(
         &self,
-        Parameters(DescribeArgs { target }): Parameters<DescribeArgs>,
+        Parameters(TargetArgs { target }): Parameters<TargetArgs>,
         context: RequestContext<RoleServer>,
     ) -> Result<Json<TargetDescription>, ToolFailure> {
         let progress = Progress::start(&context, WAITING);
         let say = |message: &str| progress.say(message);
-        unless_cancelled(&progress, self.profiler.describe(target, &say)).await
+        unless_cancelled(&progress, self.profiles.describe(target, &say)).await
     }
 
-    /// Show where the time of one call goes: kernels (on cpu: torch operators and C functions) with launches, time and share, the most
-    /// expensive first.
+    /// Show where the time of one call goes and why: kernels (on cpu: torch operators and C functions) with launches, time, share and measured
+    /// figures, the most expensive first.
     ///
-    /// Profiles the candidate on the problem's inputs, or the problem's own Model when no candidate is given. It checks no results:
-    /// evaluate a candidate first. `limits` says what the figures do not show.
+    /// `diagnoses` are what limits it, the costliest first, each with the figures that show it, the part of the call's time at stake and what to
+    /// do; `ruled_out` is not the problem; `headroom` is the distance from what the device allows. Profiles the candidate on the problem's inputs,
+    /// with the problem's own kernels in `before`, or the problem's Model when no candidate is given. What is absent was not measured; `limits`
+    /// says why. It checks no results: evaluate a candidate first.
     #[tool(
         title = "Profile kernel",
         annotations(read_only_hint = false, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
@@ -90,51 +92,106 @@ impl Server {
         let progress = Progress::start(&context, WAITING);
         let say = |message: &str| progress.say(message);
         let request = args.read().await.map_err(|error| failure(&error))?;
-        unless_cancelled(&progress, async { Ok(digest(&request, self.profiler.capture(&request, &say).await?)) }).await
+        unless_cancelled(&progress, self.profiles.profile(&request, &say)).await
+    }
+
+    /// Read a section of a profile that was taken or imported before, page by page.
+    ///
+    /// `kernels`: all of them; `causes`: all diagnoses and what was ruled out; `before`; `limits`. Of one kernel: `figures`, all that was measured;
+    /// `stalls`, what its warps waited for; `source`, its costliest lines; `raw`, the profiler's own figures under its own names.
+    #[tool(
+        title = "Read profile",
+        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
+    )]
+    async fn read_profile(&self, Parameters(args): Parameters<ReadArgs>) -> Result<Json<ProfilePage>, ToolFailure> {
+        let id = args.id.clone();
+        answer(self.profiles.read(&id, args.reading()).await)
+    }
+
+    /// Say what moved from one profile to another: times, kernels gone and new, figures changed beyond noise, causes gone and new.
+    ///
+    /// Both are named by the `id` of an earlier `profile_kernel` or `import_profile`. The verdict on speed is the evaluate server's.
+    #[tool(
+        title = "Compare profiles",
+        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
+    )]
+    async fn compare_profiles(
+        &self,
+        Parameters(CompareArgs { before, after }): Parameters<CompareArgs>,
+    ) -> Result<Json<ProfileComparison>, ToolFailure> {
+        answer(self.profiles.compare(&before, &after).await)
+    }
+
+    /// List the profilers for a target: whether each works here, what it tells and cannot tell, and the exact step that makes it work where it
+    /// does not.
+    #[tool(
+        title = "List profilers",
+        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
+    )]
+    async fn list_profilers(
+        &self,
+        Parameters(TargetArgs { target }): Parameters<TargetArgs>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<Json<Ladder>, ToolFailure> {
+        let progress = Progress::start(&context, WAITING);
+        let rungs = async { Ok(Ladder { target, profilers: self.profiles.rungs(target).await? }) };
+        unless_cancelled(&progress, rungs).await
+    }
+
+    /// Read a profiler's file from any machine: a Nsight Compute report (.ncu-rep) or its CSV, a Proton (hatchet) profile, a Torch trace.
+    ///
+    /// The answer is that of `profile_kernel`, as far as the file goes: headroom needs a profile taken here.
+    #[tool(
+        title = "Import profile",
+        annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
+    )]
+    async fn import_profile(&self, Parameters(ImportArgs { path }): Parameters<ImportArgs>) -> Result<Json<Profile>, ToolFailure> {
+        answer(self.profiles.import(&path).await)
     }
 }
 
-/// The profile of what was asked about.
-fn digest(request: &ProfileRequest, taken: Taken) -> Profile {
-    let Capture { profiler, device, calls, wall_per_call_ns, kernels, limits, .. } = taken.capture;
-    let candidate = request.candidate.as_ref().map(ContentHash::of);
-    Profile { candidate, target: Some(request.target), device, wall_per_call_ns, kernels, limits, ..Profile::new(profiler, calls) }
-}
-
-#[tool_handler(
-    router = self.tools,
-    name = "kernelwright-profile",
-    instructions = "Figures for writing faster kernels. describe_target: what the hardware is and can do, read or measured, never guessed; call it \
-        before the first kernel. profile_kernel: where the time of a problem's or a candidate's call goes. Times of a candidate are advice from inside \
-        its own process; correctness and speedup come from the evaluate server."
-)]
-impl ServerHandler for Server {}
-
-impl ProfileArgs {
-    async fn read(self) -> Result<ProfileRequest, ProfileError> {
-        let problem = source(self.problem, self.problem_file, "give either `problem` or `problem_file`, not both").await?;
-        let candidate = source(self.candidate, self.candidate_file, "give either `candidate` or `candidate_file`, not both").await?;
-        let problem = problem.ok_or(ProfileError::Arguments("neither `problem` nor `problem_file` is given"))?;
-        Ok(ProfileRequest { problem, candidate, target: self.target, profiler: None, arch: None })
+#[tool_handler(router = self.tools)]
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().build())
+            .with_server_info(Implementation::new("kernelwright-profile", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
     }
-}
 
-async fn source(text: Option<String>, file: Option<PathBuf>, both: &'static str) -> Result<Option<String>, ProfileError> {
-    match (text, file) {
-        (Some(_), Some(_)) => Err(ProfileError::Arguments(both)),
-        (None, Some(path)) => tokio::fs::read_to_string(&path).await.map(Some).map_err(|source| ProfileError::Unreadable { path, source }),
-        (text, None) => Ok(text),
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let template = ResourceTemplate::new(format!("{}{{id}}{{?offset,limit}}", archive::SCHEME), "profile")
+            .with_title("Whole profile")
+            .with_description("Everything of a profile as JSON, with the profiler's own figures; offset and limit count lines.")
+            .with_mime_type("application/json");
+        Ok(ListResourceTemplatesResult::with_all_items(vec![template]))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let text = self.profiles.resource(&request.uri).await;
+        let text = text.map_err(|error| ErrorData::resource_not_found(error.to_string(), None))?;
+        Ok(ReadResourceResult::new(vec![ResourceContents::text(text, request.uri)]).into())
     }
 }
 
 /// Waits for the work unless the client cancels the call; dropped work kills its worker.
 async fn unless_cancelled<T>(progress: &Progress, work: impl Future<Output = Result<T, ProfileError>>) -> Result<Json<T>, ToolFailure> {
     let cancelled = progress.cancelled();
-    let answer = tokio::select! {
+    answer(tokio::select! {
         answer = work => answer,
         () = cancelled.cancelled() => Err(ProfileError::Cancelled),
-    };
-    answer.map(Json).map_err(|error| failure(&error))
+    })
+}
+
+fn answer<T>(result: Result<T, ProfileError>) -> Result<Json<T>, ToolFailure> {
+    result.map(Json).map_err(|error| failure(&error))
 }
 
 fn failure(error: &ProfileError) -> ToolFailure {
@@ -149,36 +206,14 @@ mod tests {
 
     use super::*;
 
-    fn arguments(value: serde_json::Value) -> ProfileArgs {
-        serde_json::from_value(value).unwrap()
-    }
-
     #[test]
     fn hosts_have_no_objections_to_the_tools() {
         let tools = prepare(Server::tool_router()).list_all();
+        assert_eq!(
+            tools.iter().map(|tool| tool.name.as_ref()).collect::<Vec<_>>(),
+            ["compare_profiles", "describe_target", "import_profile", "list_profilers", "profile_kernel", "read_profile"]
+        );
         assert_eq!(kernelwright_server::lint("kernelwright-profile", &tools), Vec::<String>::new());
-    }
-
-    #[tokio::test]
-    async fn sources_come_as_text_or_from_files() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("candidate.py");
-        std::fs::write(&path, "class ModelNew: ...").unwrap();
-        let args = arguments(serde_json::json!({"problem": "class Model: ...", "candidate_file": path, "target": "cuda"}));
-        let request = args.read().await.unwrap();
-        assert_eq!((request.problem.as_str(), request.candidate.as_deref()), ("class Model: ...", Some("class ModelNew: ...")));
-        assert_eq!(request.target.to_string(), "cuda");
-    }
-
-    #[tokio::test]
-    async fn bad_arguments_say_how_to_go_on() {
-        for (args, code) in [
-            (serde_json::json!({"target": "cpu"}), "invalid_arguments"),
-            (serde_json::json!({"target": "cpu", "problem": "x", "problem_file": "x"}), "invalid_arguments"),
-            (serde_json::json!({"target": "cpu", "problem_file": "/nowhere/problem.py"}), "file_unreadable"),
-        ] {
-            assert_eq!(failure(&arguments(args).read().await.unwrap_err()).code, code);
-        }
     }
 
     #[test]

@@ -26,8 +26,9 @@ pub use hash::{CandidateId, ContentHash, ProblemId};
 pub use knowledge::{Bottleneck, CodeMatch, CodeMatches, Entry, EntryKind, PackSummary, Passage, Passages, Phase};
 pub use lesson::{Effect, Evidence, FoundLesson, LessonQuery, LessonUse, Lessons, NewLesson, Proof, RatedLessons, Ratio, RecordedLesson};
 pub use profile::{
-    Cause, Diagnosis, Figures, Headroom, HotLine, KernelProfile, KernelTime, LaunchShape, Metric, Profile, ProfilerKind, Remedy, RuledOut,
-    Sign, Stall, StallReason, Stop, TargetDescription, TargetFact, Unit,
+    Cause, Diagnosis, FigureMove, Figures, Headroom, HotLine, KernelMove, KernelProfile, KernelTime, LaunchShape, Metric, Profile,
+    ProfileComparison, ProfilePage, ProfileSide, ProfilerKind, Remedy, RuledOut, Sign, Stall, StallReason, Stop, TargetDescription,
+    TargetFact, Unit,
 };
 pub use subject::{Likeness, Subject};
 pub use target::{Backend, Target, TargetParseError};

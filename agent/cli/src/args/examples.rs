@@ -53,6 +53,17 @@ Examples:
 
 Nothing runs, so this says nothing about correctness or time. Exits with 0 when everything compiles and fits, and with 12 otherwise.";
 
+pub const PROFILE_EXAMPLES: &str = "\
+Examples:
+  kernelwright profile softmax.py
+  kernelwright profile softmax.py best.py --target cuda:0 --json | jq .diagnoses
+  kernelwright profile --import report.ncu-rep
+  kernelwright profile --read 1a2b3c4d5e raw --kernel softmax
+  kernelwright profile --list
+
+Profiles are kept by their id, the newest few hundred of them. Figures of a candidate are its own process's claims; the verdict on its speed is
+that of evaluate.";
+
 pub const KNOWLEDGE_SEARCH_EXAMPLES: &str = "\
 Examples:
   kernelwright knowledge search \"row softmax one pass\" --language triton

@@ -5,6 +5,7 @@
 mod examples;
 mod judging;
 mod knowledge;
+mod profile;
 mod run;
 mod serve;
 
@@ -15,6 +16,7 @@ use clap_complete::Shell;
 
 pub use self::judging::{Chosen, Compile, Evaluate, Suite, SuiteRun, SuiteVerb};
 pub use self::knowledge::{Add, Knowledge, KnowledgeVerb, Lessons, New, Search};
+pub use self::profile::Profile;
 pub use self::run::{Optimize, Report, Resume, RunFlags, RunPlace, Runs, RunsVerb};
 pub use self::serve::{Serve, ServerName};
 use crate::settings::Flags;
@@ -62,6 +64,9 @@ pub enum Verb {
     /// Compile a candidate for any GPU, without having it: registers, spills, shared memory, occupancy
     #[command(after_long_help = examples::COMPILE_EXAMPLES)]
     Compile(Compile),
+    /// Show where a call's time goes and why: what limits it, with the figures that show it, and what helps
+    #[command(after_long_help = examples::PROFILE_EXAMPLES)]
+    Profile(Profile),
     /// Evaluate many problems: every ATen operator, KernelBench, or files
     Suite(Suite),
     /// Look things up in the knowledge packs, and have packs of your own

@@ -52,6 +52,7 @@ pub const KEYS: &[Key] = &[
     key("search.target_speedup", Kind::Number, None, "stop at this speedup"),
     key("search.warm_start", Kind::Flag, Some("true"), "whether a run begins with kernels of earlier runs on similar problems"),
     key("search.seeds", Kind::Count, Some("2"), "how many of them at most"),
+    key("search.profile_share", Kind::Number, Some("0.25"), "part of a run's time that profiles may take"),
     key("search.inner_turns", Kind::Count, Some("20"), "model answers in one step"),
     key("evaluate.target", Kind::Text, Some("auto"), "where kernels run: cpu, cuda, cuda:N, or auto for a GPU if there is one"),
     key("evaluate.python", Kind::Path, None, "the Python with torch"),

@@ -41,6 +41,8 @@ pub struct Settings {
     pub inner_turns: u32,
     /// Kernels of earlier runs that a run begins with, at most.
     pub seeds: u32,
+    /// The part of a run's time that profiles may take.
+    pub profile_share: Option<f64>,
     /// How kernels are evaluated.
     pub evaluate: EvaluateSettings,
     /// Folders of knowledge packs beside the built-in ones.
@@ -118,6 +120,7 @@ impl Settings {
             policy: Policy::Greedy { drafts: layers.small("search.drafts")?.unwrap_or_default() },
             inner_turns: layers.small("search.inner_turns")?.unwrap_or_default(),
             seeds: if layers.flag("search.warm_start") { layers.small("search.seeds")?.unwrap_or_default() } else { 0 },
+            profile_share: layers.number("search.profile_share"),
             evaluate,
             packs: match layers.get("knowledge.packs").map(|setting| &setting.value) {
                 Some(Value::Paths(paths)) => paths.clone(),

@@ -7,6 +7,7 @@ mod doctor;
 mod evaluate;
 mod knowledge;
 mod optimize;
+mod profile;
 mod report;
 mod resume;
 mod runs;
@@ -55,6 +56,7 @@ pub fn run(cli: Cli, environment: &Environment, printer: Printer) -> Result<Exit
         Verb::Report(args) => report::run(&context, &args),
         Verb::Evaluate(args) => evaluate::run(&context, &args),
         Verb::Compile(args) => compile::run(&context, &args),
+        Verb::Profile(args) => profile::run(&context, &args),
         Verb::Suite(args) => suite::run(&context, &args),
         Verb::Knowledge(args) => knowledge::run(&context, &args),
         Verb::Serve(args) => serve::run(&context, &args),
@@ -75,6 +77,7 @@ impl Verb {
             },
             Self::Evaluate(args) => args.json,
             Self::Compile(args) => args.json,
+            Self::Profile(args) => args.json,
             Self::Suite(args) => match &args.verb {
                 SuiteVerb::Run(run) => run.json,
                 SuiteVerb::List { json, .. } => *json,

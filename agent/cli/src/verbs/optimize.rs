@@ -20,6 +20,7 @@ pub fn run(context: &Context, args: &Optimize) -> Result<Exit, Failure> {
         policy: settings.policy.clone(),
         inner_turns: settings.inner_turns,
         seeds: settings.seeds,
+        profile_share: settings.profile_share,
         baselines: settings.evaluate.baselines.clone(),
         evaluation: settings.evaluation_options(),
         runs_dir: settings.runs.clone(),

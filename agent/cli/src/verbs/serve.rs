@@ -55,7 +55,8 @@ pub fn evaluate_settings(settings: &Settings, helper: PathBuf) -> kernelwright_e
     }
 }
 
-fn profile_settings(settings: &Settings, helper: PathBuf) -> kernelwright_profile::Settings {
+/// What takes profiles as the settings describe.
+pub fn profile_settings(settings: &Settings, helper: PathBuf) -> kernelwright_profile::Settings {
     let evaluate = &settings.evaluate;
     kernelwright_profile::Settings {
         python: evaluate.python.clone(),

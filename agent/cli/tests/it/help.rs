@@ -32,6 +32,11 @@ fn compile() {
 }
 
 #[test]
+fn profile() {
+    insta::assert_snapshot!(help(&["profile", "--help"]));
+}
+
+#[test]
 fn knowledge() {
     insta::assert_snapshot!(help(&["knowledge", "--help"]));
     insta::assert_snapshot!(help(&["knowledge", "add", "--help"]));
@@ -48,7 +53,9 @@ fn serve() {
 #[test]
 fn every_verb_explains_itself_and_the_hidden_one_is_hidden() {
     let top = help(&["--help"]);
-    for verb in ["optimize", "resume", "runs", "report", "evaluate", "compile", "knowledge", "serve", "doctor", "config", "completions"] {
+    for verb in
+        ["optimize", "resume", "runs", "report", "evaluate", "compile", "profile", "knowledge", "serve", "doctor", "config", "completions"]
+    {
         assert!(top.contains(&format!("  {verb} ")), "{verb}");
         assert!(help(&[verb, "--help"]).contains("Usage:"), "{verb}");
     }

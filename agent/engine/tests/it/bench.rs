@@ -34,6 +34,7 @@ impl Bench {
             policy: Policy::Greedy { drafts: 1 },
             inner_turns: 8,
             seeds: 0,
+            profile_share: None,
             baselines: vec![BaselineKind::Eager],
             evaluation: serde_json::Map::new(),
             runs_dir: folder.path().join("runs"),

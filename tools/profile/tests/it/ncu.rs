@@ -1,4 +1,4 @@
-//! Nsight Compute's reports, against what NVIDIA's own reader says of them (`fixtures/ncu/oracle.py`).
+//! Nsight Compute's reports, against the figures that it shows for them itself (`fixtures/ncu/NOTICE`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;

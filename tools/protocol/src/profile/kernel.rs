@@ -108,6 +108,13 @@ pub enum StallReason {
     Selected,
 }
 
+/// Nsight Compute's word for it, e.g. `long_scoreboard`.
+impl fmt::Display for StallReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
 /// The time of warps that went into one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stall {

@@ -142,10 +142,53 @@ pub enum Metric {
     SharedConflictShare,
     /// Requests to shared memory (`smsp__inst_executed_op_shared_ld.sum` and `_st`, or the L1's own count).
     SharedRequests,
+    /// Requests to global memory (`smsp__inst_executed_op_global_ld.sum` and `_st`).
+    GlobalRequests,
     /// Atomic operations and reductions on global memory (`smsp__inst_executed_op_global_atom.sum` and `_red`).
     AtomicRequests,
     /// Share of the second-level cache's peak that atomics take (`lts__t_sectors_op_atom` and `_red`, of peak).
     AtomicThroughputShare,
+
+    /// Blocks of the grid for each multiprocessor, computed from both.
+    BlocksPerMultiprocessor,
+    /// Room for blocks that stays empty over all rounds because the last one is not full, computed from `waves`.
+    TailIdleShare,
+    /// Resident time in which warps wait for global or local memory: the stalls `long_scoreboard`, `lg_throttle` and `tex_throttle`.
+    MemoryStallShare,
+    /// Resident time in which warps wait for shared memory: the stalls `short_scoreboard` and `mio_throttle`.
+    SharedStallShare,
+    /// Resident time in which warps wait for each other: the stalls `barrier` and `membar`.
+    BarrierStallShare,
+    /// Resident time in which warps wait for the instruction before: the stall `wait`.
+    DependencyStallShare,
+    /// Requests to local memory, of those to local, global and shared memory.
+    LocalRequestsShare,
+    /// Requests to local memory, of all instructions executed.
+    LocalInstructionsShare,
+    /// Bytes of registers a thread stores to and loads from local memory, together.
+    SpillBytes,
+    /// Atomic operations for each warp of the grid.
+    AtomicsPerWarp,
+    /// Rate of device memory (of a call: of the bytes it has to move), of the target's own measured copy.
+    CopyRateShare,
+    /// Rate of the call's matrix products, of the target's own measured ones.
+    MatrixRateShare,
+    /// Operations of the call's matrix products on operands of 16 bits or fewer, of all of them.
+    HalfOperationsShare,
+    /// Bytes to and from memory in a call for each byte that it has to move.
+    TrafficRatio,
+    /// Time in kernels or operators, of the wall time of a call.
+    KernelBusyShare,
+    /// Launches in one call.
+    LaunchesPerCall,
+    /// Average time of a launch's kernel.
+    KernelTimeNs,
+    /// Wall time of a call outside kernels, for each launch.
+    GapNs,
+    /// Processors at work, of those allowed.
+    ProcessorsBusyShare,
+    /// Time that page faults take, at half a microsecond each, of the wall time of a call.
+    PageFaultShare,
 
     /// Processor cycles.
     Cycles,
@@ -182,7 +225,7 @@ impl Metric {
     #[must_use]
     pub fn unit(self) -> Unit {
         match self {
-            Self::DurationNs => Unit::Nanoseconds,
+            Self::DurationNs | Self::KernelTimeNs | Self::GapNs => Unit::Nanoseconds,
             Self::SmClockHz | Self::DramClockHz => Unit::Hertz,
             Self::StaticSharedBytes
             | Self::DynamicSharedBytes
@@ -190,6 +233,7 @@ impl Metric {
             | Self::SpillStoreBytes
             | Self::SpillLoadBytes
             | Self::StackBytes
+            | Self::SpillBytes
             | Self::DramReadBytes
             | Self::DramWriteBytes => Unit::Bytes,
             Self::DramBytesPerS | Self::UsefulBytesPerS => Unit::BytesPerSecond,
@@ -213,6 +257,19 @@ impl Metric {
             | Self::ExcessSectorsShare
             | Self::SharedConflictShare
             | Self::AtomicThroughputShare
+            | Self::TailIdleShare
+            | Self::MemoryStallShare
+            | Self::SharedStallShare
+            | Self::BarrierStallShare
+            | Self::DependencyStallShare
+            | Self::LocalRequestsShare
+            | Self::LocalInstructionsShare
+            | Self::CopyRateShare
+            | Self::MatrixRateShare
+            | Self::HalfOperationsShare
+            | Self::KernelBusyShare
+            | Self::ProcessorsBusyShare
+            | Self::PageFaultShare
             | Self::CacheMissShare
             | Self::BranchMissShare
             | Self::VectorShare => Unit::Share,

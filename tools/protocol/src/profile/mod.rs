@@ -3,6 +3,7 @@
 mod diagnosis;
 mod kernel;
 mod metric;
+mod reading;
 mod target;
 
 use std::fmt;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use diagnosis::{Cause, Diagnosis, Headroom, Remedy, RuledOut, Sign, Stop};
 pub use kernel::{HotLine, KernelProfile, KernelTime, LaunchShape, Stall, StallReason};
 pub use metric::{Figures, Metric, Unit};
+pub use reading::{FigureMove, KernelMove, ProfileComparison, ProfilePage, ProfileSide};
 pub use target::{TargetDescription, TargetFact};
 
 use crate::{CandidateId, ContentHash, Nanoseconds, Target};
@@ -76,6 +78,9 @@ pub struct Profile {
     /// How far it is from what the device allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Headroom>,
+    /// Figures of the call as a whole: on `cpu` the process's counters.
+    #[serde(default, skip_serializing_if = "Figures::is_empty")]
+    pub call: Figures,
     /// Kernels (on `cpu`: operators, by self time), the most expensive first.
     pub kernels: Vec<KernelProfile>,
     /// How many kernels are left out of `kernels`; all of them are in the section `kernels`.
@@ -90,6 +95,9 @@ pub struct Profile {
     /// What `read_profile` has beyond this, e.g. `stalls`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sections: Vec<String>,
+    /// The whole profile as a resource of the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
     /// The profiler's own files on the server's machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
@@ -110,11 +118,13 @@ impl Profile {
             diagnoses: Vec::new(),
             ruled_out: Vec::new(),
             headroom: None,
+            call: Figures::default(),
             kernels: Vec::new(),
             more_kernels: 0,
             before: Vec::new(),
             limits: Vec::new(),
             sections: Vec::new(),
+            resource: None,
             files: Vec::new(),
         }
     }

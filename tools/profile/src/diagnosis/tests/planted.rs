@@ -1,0 +1,159 @@
+//! Kernels with one fault each, in figures as an H200 shows them: the fault comes first.
+
+use kernelwright_protocol::Metric::*;
+use kernelwright_protocol::StallReason::*;
+
+use super::*;
+
+#[test]
+fn columns_read_by_neighbouring_threads() {
+    let cached = [
+        (ExcessSectorsShare, 0.86),
+        (SectorsPerLoad, 31.8),
+        (DramThroughputShare, 0.31),
+        (MemoryThroughputShare, 0.74),
+        (ComputeThroughputShare, 0.07),
+        (TheoreticalOccupancyShare, 1.0),
+        (L1ThroughputShare, 0.74),
+        (L2HitShare, 0.7),
+    ];
+    assert_eq!(first(&cached, &[(LongScoreboard, 0.8), (LgThrottle, 0.1)]), Cause::UncoalescedAccess);
+    let from_memory = [(ExcessSectorsShare, 0.86), (SectorsPerLoad, 32.0), (DramThroughputShare, 0.92), (MemoryThroughputShare, 0.92)];
+    assert_eq!(causes(&check(&from_memory, &[(LongScoreboard, 0.9)])), [Cause::UncoalescedAccess]);
+}
+
+#[test]
+fn a_transpose_without_padding() {
+    let figures = [
+        (SharedConflictShare, 0.94),
+        (L1ThroughputShare, 0.93),
+        (MemoryThroughputShare, 0.93),
+        (DramThroughputShare, 0.35),
+        (ComputeThroughputShare, 0.12),
+        (TheoreticalOccupancyShare, 1.0),
+        (ExcessSectorsShare, 0.0),
+    ];
+    let found = check(&figures, &[(MioThrottle, 0.2), (ShortScoreboard, 0.5), (Barrier, 0.15)]);
+    assert_eq!(causes(&found), [Cause::BankConflicts]);
+}
+
+#[test]
+fn too_few_warps_by_registers_or_shared_memory() {
+    let figures = [
+        (TheoreticalOccupancyShare, 0.125),
+        (BlocksByRegisters, 1.0),
+        (BlocksBySharedMemory, 7.0),
+        (BlocksByWarps, 8.0),
+        (ComputeThroughputShare, 0.2),
+        (MemoryThroughputShare, 0.28),
+        (DramThroughputShare, 0.28),
+        (IssueShare, 0.15),
+    ];
+    let found = check(&figures, &[(LongScoreboard, 0.7)]);
+    assert_eq!(causes(&found), [Cause::LowOccupancy]);
+    insta::assert_snapshot!(found.diagnoses[0].summary, @"room for 12.5 % of the warps, which wait for memory 70.0 % of their time; the limit is registers");
+}
+
+#[test]
+fn spilled_registers() {
+    let figures = [
+        (LocalRequests, 4e6),
+        (GlobalRequests, 1e6),
+        (SpillStoreBytes, 512.0),
+        (SpillLoadBytes, 640.0),
+        (L1ThroughputShare, 0.82),
+        (MemoryThroughputShare, 0.82),
+        (DramThroughputShare, 0.6),
+        (ComputeThroughputShare, 0.2),
+        (TheoreticalOccupancyShare, 1.0),
+    ];
+    assert_eq!(first(&figures, &[(LongScoreboard, 0.4), (LgThrottle, 0.4)]), Cause::RegisterSpills);
+}
+
+#[test]
+fn one_block_and_a_few_blocks() {
+    let figures =
+        |blocks| [(Blocks, blocks), (SmActiveShare, blocks / 132.0), (MemoryThroughputShare, 0.03), (ComputeThroughputShare, 0.02)];
+    assert_eq!(causes(&check(&figures(1.0), &[(LongScoreboard, 0.7)])), [Cause::Serialisation]);
+    assert_eq!(causes(&check(&figures(20.0), &[(LongScoreboard, 0.7)])), [Cause::TooFewBlocks]);
+}
+
+#[test]
+fn a_loop_of_one_thread() {
+    let figures = [(ThreadsPerInstruction, 1.0), (IssueShare, 0.05), (MemoryThroughputShare, 0.02), (ComputeThroughputShare, 0.02)];
+    assert_eq!(first(&figures, &[(LongScoreboard, 0.3), (Barrier, 0.6)]), Cause::Serialisation);
+}
+
+#[test]
+fn a_round_of_seven_blocks() {
+    let figures = [(Waves, 1.05), (SmActiveShare, 0.55), (ComputeThroughputShare, 0.45), (MemoryThroughputShare, 0.2), (Blocks, 139.0)];
+    assert_eq!(first(&figures, &[(Wait, 0.25)]), Cause::TailEffect);
+}
+
+#[test]
+fn atomics_to_one_address() {
+    let figures = [
+        (AtomicRequests, 65_536.0),
+        (AtomicThroughputShare, 0.04),
+        (DramThroughputShare, 0.05),
+        (MemoryThroughputShare, 0.12),
+        (ComputeThroughputShare, 0.03),
+        (TheoreticalOccupancyShare, 1.0),
+    ];
+    assert_eq!(first(&figures, &[(LgThrottle, 0.5), (LongScoreboard, 0.3)]), Cause::AtomicContention);
+}
+
+#[test]
+fn barriers_and_branches() {
+    let figures =
+        [(ComputeThroughputShare, 0.3), (MemoryThroughputShare, 0.3), (TheoreticalOccupancyShare, 1.0), (ThreadsPerInstruction, 31.0)];
+    assert_eq!(first(&figures, &[(Barrier, 0.6), (LongScoreboard, 0.2)]), Cause::Barriers);
+    let figures = [(ThreadsPerInstruction, 8.0), (IssueShare, 0.8), (ComputeThroughputShare, 0.86), (MemoryThroughputShare, 0.1)];
+    assert_eq!(causes(&check(&figures, &[(Wait, 0.3)])), [Cause::Divergence]);
+}
+
+#[test]
+fn a_chain_of_dependent_instructions_and_one_of_loads() {
+    let figures = [(IssueShare, 0.2), (EligibleWarps, 0.3), (ComputeThroughputShare, 0.25), (MemoryThroughputShare, 0.05)];
+    assert_eq!(first(&figures, &[(Wait, 0.7)]), Cause::DependentInstructions);
+    let figures =
+        [(TheoreticalOccupancyShare, 1.0), (ExcessSectorsShare, 0.02), (ComputeThroughputShare, 0.1), (MemoryThroughputShare, 0.3)];
+    assert_eq!(first(&figures, &[(LongScoreboard, 0.85)]), Cause::MemoryLatency);
+}
+
+#[test]
+fn half_products_on_the_general_units() {
+    let figures =
+        [(TensorShare, 0.0), (FmaShare, 0.62), (ComputeThroughputShare, 0.7), (MemoryThroughputShare, 0.8), (L1ThroughputShare, 0.8)];
+    let kernel = kernel(&figures, &[(MioThrottle, 0.3)]);
+    let of = |dtype: &str| {
+        let work = Work { bytes: Bytes(100 << 20), operations: BTreeMap::from([(dtype.to_owned(), 1e12)]) };
+        let around = Surroundings { work: Some(&work), target: None };
+        causes(&diagnose(&capture(kernel.clone()), Place::Gpu, around, None))
+    };
+    assert_eq!(of("float16"), [Cause::NoTensorCores]);
+    assert!(!of("float32").contains(&Cause::NoTensorCores));
+}
+
+#[test]
+fn tiles_that_do_not_find_their_neighbours_in_the_cache() {
+    let figures =
+        [(DramReadBytes, 3e9), (DramWriteBytes, 1e8), (DramThroughputShare, 0.9), (MemoryThroughputShare, 0.9), (L2HitShare, 0.2)];
+    let work = Work { bytes: Bytes(1 << 30), operations: BTreeMap::new() };
+    let around = Surroundings { work: Some(&work), target: None };
+    assert_eq!(causes(&diagnose(&capture(kernel(&figures, &[])), Place::Gpu, around, None)), [Cause::CacheThrash]);
+}
+
+#[test]
+fn many_small_launches_and_a_slow_host() {
+    let of = |kernel_ns: u64, launches: f64, wall: u64| {
+        let mut kernel = kernel(&[], &[]);
+        kernel.time.launches_per_call = launches;
+        kernel.time.time_per_call_ns = Nanoseconds((kernel_ns as f64 * launches) as u64);
+        let capture = Capture { wall_per_call_ns: Some(Nanoseconds(wall)), ..capture(kernel) };
+        causes(&diagnose(&Capture { profiler: ProfilerKind::Proton, ..capture }, Place::Gpu, Surroundings::default(), None))
+    };
+    assert_eq!(of(2_500, 200.0, 1_500_000), [Cause::LaunchOverhead]);
+    assert_eq!(of(40_000, 6.0, 900_000), [Cause::HostBound]);
+    assert_eq!(of(400_000, 3.0, 1_230_000), []);
+}

@@ -1,0 +1,58 @@
+//! Kernels with nothing wrong, which wait a lot all the same: nothing is told but their ceiling.
+
+use kernelwright_protocol::Metric::*;
+use kernelwright_protocol::StallReason::*;
+
+use super::*;
+
+/// What is told beyond the ceiling.
+fn alarms(figures: &[(Metric, f64)], stalls: &[(StallReason, f64)]) -> Vec<Cause> {
+    causes(&check(figures, stalls)).into_iter().filter(|cause| !is_ceiling(*cause)).collect()
+}
+
+#[test]
+fn a_stream_waits_for_memory_and_nothing_is_wrong_with_it() {
+    let figures = [
+        (DramThroughputShare, 0.89),
+        (MemoryThroughputShare, 0.89),
+        (ComputeThroughputShare, 0.2),
+        (TheoreticalOccupancyShare, 0.4),
+        (SectorsPerLoad, 16.0),
+        (SectorsPerStore, 16.0),
+        (ExcessSectorsShare, 0.0),
+        (Waves, 1.3),
+        (ThreadsPerInstruction, 32.0),
+    ];
+    assert_eq!(alarms(&figures, &[(LongScoreboard, 0.9)]), []);
+    assert_eq!(first(&figures, &[(LongScoreboard, 0.9)]), Cause::MemoryBandwidth);
+}
+
+#[test]
+fn a_product_on_tensor_cores_has_few_warps() {
+    let figures = [
+        (TensorShare, 0.78),
+        (ComputeThroughputShare, 0.78),
+        (MemoryThroughputShare, 0.5),
+        (DramThroughputShare, 0.15),
+        (TheoreticalOccupancyShare, 0.125),
+        (SharedConflictShare, 0.3),
+        (Blocks, 132.0),
+        (IssueShare, 0.2),
+        (FmaShare, 0.1),
+    ];
+    assert_eq!(alarms(&figures, &[(Gmma, 0.5), (LongScoreboard, 0.3), (Barrier, 0.35)]), []);
+    assert_eq!(first(&figures, &[]), Cause::Compute);
+}
+
+#[test]
+fn a_single_precision_product_is_right_on_the_general_units() {
+    let figures =
+        [(TensorShare, 0.0), (FmaShare, 0.86), (ComputeThroughputShare, 0.86), (MemoryThroughputShare, 0.55), (L1ThroughputShare, 0.82)];
+    assert_eq!(alarms(&figures, &[(MathPipeThrottle, 0.3)]), []);
+}
+
+#[test]
+fn a_reduction_has_one_atomic_a_block_and_full_bandwidth() {
+    let figures = [(AtomicRequests, 8192.0), (DramThroughputShare, 0.86), (MemoryThroughputShare, 0.86), (ComputeThroughputShare, 0.3)];
+    assert_eq!(alarms(&figures, &[(LongScoreboard, 0.7), (Barrier, 0.1)]), []);
+}

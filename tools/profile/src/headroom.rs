@@ -1,0 +1,115 @@
+//! How far a call is from what the device allows: its bytes at the measured copy rate, its products at the measured rates.
+
+use kernelwright_protocol::{Headroom, Metric, Nanoseconds, Stop};
+
+use crate::capture::{Capture, Work};
+use crate::diagnosis::{Surroundings, matrix_seconds};
+
+/// Up to here nothing is left: 85 % of the ceiling is what well-tuned kernels reach.
+const AT_FLOOR: f64 = 1.18;
+/// Up to here little is left: three quarters of the ceiling.
+const NEAR_FLOOR: f64 = 1.35;
+
+/// The headroom of a call, where its work and a ceiling are known and it was timed.
+///
+/// The products are counted in the problem as it is written. A call that takes less time than they would evidently computes something simpler;
+/// then they set no floor, and the bytes alone do.
+pub(crate) fn headroom(capture: &Capture, around: Surroundings) -> Option<Headroom> {
+    let time = time(capture)?.seconds();
+    let memory = memory(around);
+    let arithmetic = arithmetic(around).filter(|floor| floor.seconds <= time);
+    let floor = match (memory, arithmetic) {
+        (Some(memory), Some(arithmetic)) if arithmetic.seconds > memory.seconds => arithmetic,
+        (Some(memory), _) => memory,
+        (None, arithmetic) => arithmetic?,
+    };
+    let ratio = time / floor.seconds;
+    let stop = match ratio {
+        r if r <= AT_FLOOR => Stop::AtFloor,
+        r if r <= NEAR_FLOOR => Stop::NearFloor,
+        _ => Stop::GoOn,
+    };
+    let Floor { seconds, bound_by, computed } = floor;
+    Some(Headroom { floor_ns: Nanoseconds::from_seconds(seconds), bound_by: bound_by.to_owned(), computed, ratio, stop })
+}
+
+/// What a call takes: its wall time, or what its kernels take together.
+fn time(capture: &Capture) -> Option<Nanoseconds> {
+    let in_kernels = || capture.kernels.iter().map(|kernel| kernel.time.time_per_call_ns).sum();
+    Some(capture.wall_per_call_ns.unwrap_or_else(in_kernels)).filter(|time| time.0 > 0)
+}
+
+/// A least time and where it comes from.
+struct Floor {
+    seconds: f64,
+    bound_by: &'static str,
+    computed: String,
+}
+
+fn memory(around: Surroundings) -> Option<Floor> {
+    let bytes = around.work?.bytes;
+    let rate = around.target?.copy_bytes_per_second.filter(|rate| *rate > 0.0)?;
+    let computed = format!("{bytes} at {}", Metric::DramBytesPerS.show(rate));
+    (bytes.0 > 0).then_some(Floor { seconds: bytes.0 as f64 / rate, bound_by: "memory", computed })
+}
+
+fn arithmetic(around: Surroundings) -> Option<Floor> {
+    let seconds = matrix_seconds(around)?;
+    let Work { operations, .. } = around.work?;
+    let rates = &around.target?.matrix_operations_per_second;
+    let part = |(dtype, count): (&String, &f64)| {
+        let rate = rates.get(dtype).map(|rate| Metric::OperationsPerS.show(*rate));
+        let count = Metric::OperationsPerS.show(*count);
+        format!("{} {dtype} at {}", count.trim_end_matches("/s"), rate.unwrap_or_default())
+    };
+    let computed = operations.iter().map(part).collect::<Vec<_>>().join(" + ");
+    Some(Floor { seconds, bound_by: "arithmetic", computed })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use kernelwright_protocol::{Bytes, ProfilerKind, Target, TargetDescription};
+
+    use super::*;
+
+    fn of(wall_ns: u64, gib: u64, half_products: f64) -> Headroom {
+        let capture = Capture { wall_per_call_ns: Some(Nanoseconds(wall_ns)), ..Capture::new(ProfilerKind::Torch) };
+        let target = TargetDescription {
+            copy_bytes_per_second: Some(4e12),
+            matrix_operations_per_second: BTreeMap::from([("float16".to_owned(), 6e14)]),
+            target: Target::CPU,
+            name: "part".into(),
+            arch: "arch".into(),
+            memory: None,
+            facts: vec![],
+            software: vec![],
+        };
+        let operations = if half_products > 0.0 { BTreeMap::from([("float16".to_owned(), half_products)]) } else { BTreeMap::new() };
+        let work = Work { bytes: Bytes(gib << 30), operations };
+        headroom(&capture, Surroundings { work: Some(&work), target: Some(&target) }).unwrap()
+    }
+
+    #[test]
+    fn bytes_at_the_copy_rate_are_a_floor() {
+        let near = of(300_000, 1, 0.0);
+        assert_eq!((near.bound_by.as_str(), near.computed.as_str(), near.stop), ("memory", "1.00 GiB at 4.00 TB/s", Stop::AtFloor));
+        assert!((near.ratio - 1.1176).abs() < 1e-3, "{near:?}");
+        assert_eq!(of(350_000, 1, 0.0).stop, Stop::NearFloor);
+        assert_eq!(of(900_000, 1, 0.0).stop, Stop::GoOn);
+    }
+
+    #[test]
+    fn products_are_one_where_they_take_longer() {
+        let bound = of(3_000_000, 1, 1.2e12);
+        assert_eq!((bound.bound_by.as_str(), bound.floor_ns, bound.stop), ("arithmetic", Nanoseconds(2_000_000), Stop::GoOn));
+        assert_eq!(bound.computed, "1.20 Top float16 at 600 Top/s");
+    }
+
+    #[test]
+    fn a_call_that_needs_no_such_product_is_measured_against_its_bytes() {
+        let rewritten = of(500_000, 1, 1.2e12);
+        assert_eq!((rewritten.bound_by.as_str(), rewritten.stop), ("memory", Stop::GoOn));
+    }
+}

@@ -1,0 +1,79 @@
+//! One profile in full: what the profiler said, what follows from it, and what was asked. This is what is kept on disk.
+
+use std::path::PathBuf;
+
+use kernelwright_protocol::{
+    Backend, CandidateId, Cause, Diagnosis, Headroom, KernelTime, ProfilerKind, RuledOut, Target, TargetDescription,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::capture::{Capture, Taken, Work};
+use crate::diagnosis::{Findings, Place, Surroundings, diagnose};
+use crate::headroom::headroom;
+
+/// What was profiled, and where.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Subject {
+    /// The candidate; absent for the problem itself and for files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) candidate: Option<CandidateId>,
+    /// Where it ran; absent for files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) target: Option<Target>,
+}
+
+/// One profile in full.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Report {
+    pub(crate) subject: Subject,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) headroom: Option<Headroom>,
+    #[serde(default)]
+    pub(crate) diagnoses: Vec<Diagnosis>,
+    #[serde(default)]
+    pub(crate) ruled_out: Vec<RuledOut>,
+    #[serde(default)]
+    pub(crate) before: Vec<KernelTime>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) work: Option<Work>,
+    /// What could not be known, in sentences: passed-over profilers first.
+    #[serde(default)]
+    pub(crate) limits: Vec<String>,
+    #[serde(default)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Last, because it is the longest.
+    pub(crate) capture: Capture,
+}
+
+impl Report {
+    /// Draws the conclusions.
+    pub(crate) fn of(subject: Subject, taken: Taken, target: Option<&TargetDescription>) -> Self {
+        let Taken { mut capture, before, work, files, passed_over } = taken;
+        // What is no number cannot be kept, and was not measured.
+        capture.raw.iter_mut().for_each(|figures| figures.retain(|figure| figure.value.is_finite()));
+        capture.kernels.iter_mut().for_each(|kernel| kernel.stalls.retain(|stall| stall.share.is_finite()));
+        let around = Surroundings { work: work.as_ref(), target };
+        let headroom = headroom(&capture, around);
+        let place = place(&subject, &capture);
+        let Findings { diagnoses, ruled_out, untold } = diagnose(&capture, place, around, headroom.as_ref());
+        let mut limits = passed_over;
+        limits.extend(capture.limits.iter().cloned());
+        limits.extend(cannot_show(capture.profiler, &untold));
+        Self { subject, headroom, diagnoses, ruled_out, before, work, limits, files, capture }
+    }
+}
+
+/// A file does not say where it was taken; torch names the processor's operators in its own way.
+fn place(subject: &Subject, capture: &Capture) -> Place {
+    let operators = || !capture.kernels.is_empty() && capture.kernels.iter().all(|kernel| kernel.time.name.starts_with("aten::"));
+    let on_cpu = match subject.target {
+        Some(target) => target.backend == Backend::Cpu,
+        None => capture.profiler == ProfilerKind::Cpu || operators(),
+    };
+    if on_cpu { Place::Cpu } else { Place::Gpu }
+}
+
+fn cannot_show(profiler: ProfilerKind, untold: &[Cause]) -> Option<String> {
+    let names: Vec<String> = untold.iter().map(ToString::to_string).collect();
+    (!names.is_empty()).then(|| format!("The {profiler} profiler cannot show: {}.", names.join(", ")))
+}
