@@ -7,6 +7,7 @@ use kernelwright_engine::{EngineError, StoreError};
 use kernelwright_evaluate::EvaluateError;
 use kernelwright_harness::HarnessError;
 use kernelwright_model::ModelError;
+use kernelwright_profile::ProfileError;
 use kernelwright_prompts::PromptError;
 use serde_json::{Value, json};
 
@@ -152,6 +153,27 @@ impl From<EvaluateError> for Failure {
         match error.details() {
             Some(details) => failure.at(details),
             None => failure,
+        }
+    }
+}
+
+impl From<ProfileError> for Failure {
+    fn from(error: ProfileError) -> Self {
+        let exit = match &error {
+            ProfileError::Problem(_) | ProfileError::Candidate(_) | ProfileError::Unreadable { .. } | ProfileError::Import(_) => {
+                Exit::ProblemInvalid
+            }
+            ProfileError::Arguments(_)
+            | ProfileError::NoSuchProfile(_)
+            | ProfileError::NoSuchSection { .. }
+            | ProfileError::NoSuchKernel(_)
+            | ProfileError::NoDevice { .. } => Exit::Usage,
+            _ => Exit::ToolServer,
+        };
+        let failure = Self::new(exit, error.to_string()).hint(error.hint());
+        match error.diagnostics().trim() {
+            "" => failure,
+            diagnostics => failure.at(diagnostics),
         }
     }
 }

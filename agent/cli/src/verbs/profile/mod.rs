@@ -4,7 +4,7 @@ mod text;
 
 use std::path::Path;
 
-use kernelwright_profile::{ProfileError, ProfileRequest, Profiles, Reading};
+use kernelwright_profile::{ProfileRequest, Profiles, Reading};
 use serde_json::{Value, json};
 
 use super::{Context, executable, read_source, runtime, serve};
@@ -44,35 +44,34 @@ struct Answer {
 async fn ask(profiles: &Profiles, settings: &Settings, args: &Profile, printer: Printer) -> Result<Answer, Failure> {
     let target = settings.evaluate.target;
     if args.list {
-        let rungs = profiles.rungs(target).await.map_err(failed)?;
+        let rungs = profiles.rungs(target).await?;
         return Ok(Answer { text: text::rungs(&rungs, printer), json: json!({"target": target, "profilers": rungs}) });
     }
     if let Some(ids) = &args.compare {
         let [before, after] = pair(ids)?;
-        let comparison = profiles.compare(before, after).await.map_err(failed)?;
+        let comparison = profiles.compare(before, after).await?;
         return Ok(Answer { text: text::comparison(&comparison), json: serde_json::to_value(comparison).unwrap_or_default() });
     }
     if let Some(named) = &args.read {
         let [id, section] = pair(named)?;
         return whole_section(profiles, id, section, args.kernel.as_deref()).await;
     }
-    let profile = match &args.import {
-        Some(file) => profiles.import(file).await.map_err(|error| failed(error).at(file.display().to_string()))?,
-        None => {
-            let request = ProfileRequest {
-                problem: read_source(args.problem.as_deref().unwrap_or(Path::new("")), "problem")?,
-                candidate: args.candidate.as_ref().map(|candidate| read_source(candidate, "candidate")).transpose()?,
-                target,
-                profiler: args.profiler.kind(),
-                arch: None,
-            };
-            let say = move |message: &str| {
-                if printer.stderr_is_terminal || printer.verbosity > Verbosity::Normal {
-                    printer.say(printer.on_stderr(Tone::Faint, message));
-                }
-            };
-            profiles.profile(&request, &say).await.map_err(failed)?
-        }
+    let profile = if let Some(file) = &args.import {
+        profiles.import(file).await.map_err(|error| Failure::from(error).at(file.display().to_string()))?
+    } else {
+        let request = ProfileRequest {
+            problem: read_source(args.problem.as_deref().unwrap_or(Path::new("")), "problem")?,
+            candidate: args.candidate.as_ref().map(|candidate| read_source(candidate, "candidate")).transpose()?,
+            target,
+            profiler: args.profiler.kind(),
+            arch: None,
+        };
+        let say = move |message: &str| {
+            if printer.stderr_is_terminal || printer.verbosity > Verbosity::Normal {
+                printer.say(printer.on_stderr(Tone::Faint, message));
+            }
+        };
+        profiles.profile(&request, &say).await?
     };
     Ok(Answer { text: text::profile(&profile, printer), json: serde_json::to_value(profile).unwrap_or_default() })
 }
@@ -92,29 +91,10 @@ async fn whole_section(profiles: &Profiles, id: &str, section: &str, kernel: Opt
     let mut whole = Value::Null;
     while let Some(offset) = next {
         let reading = Reading { section: section.to_owned(), kernel: kernel.map(str::to_owned), offset };
-        let page = profiles.read(id, reading).await.map_err(failed)?;
+        let page = profiles.read(id, reading).await?;
         next = page.next_offset;
         lines.extend(page.lines);
         whole = json!({"id": page.id, "section": page.section, "kernel": page.kernel, "lines": lines});
     }
     Ok(Answer { json: whole, text: lines.join("\n") })
-}
-
-fn failed(error: ProfileError) -> Failure {
-    let exit = match &error {
-        ProfileError::Problem(_) | ProfileError::Candidate(_) | ProfileError::Unreadable { .. } | ProfileError::Import(_) => {
-            Exit::ProblemInvalid
-        }
-        ProfileError::Arguments(_)
-        | ProfileError::NoSuchProfile(_)
-        | ProfileError::NoSuchSection { .. }
-        | ProfileError::NoSuchKernel(_)
-        | ProfileError::NoDevice { .. } => Exit::Usage,
-        _ => Exit::ToolServer,
-    };
-    let failure = Failure::new(exit, error.to_string()).hint(error.hint());
-    match error.diagnostics().trim() {
-        "" => failure,
-        diagnostics => failure.at(diagnostics),
-    }
 }
