@@ -5,6 +5,8 @@ use kernelwright_protocol::{Headroom, Metric, Nanoseconds, Stop};
 use crate::capture::{Capture, Work};
 use crate::diagnosis::{Surroundings, matrix_seconds};
 
+/// The floor that bytes set.
+const MEMORY: &str = "memory";
 /// Up to here nothing is left: 85 % of the ceiling is what well-tuned kernels reach.
 const AT_FLOOR: f64 = 1.18;
 /// Up to here little is left: three quarters of the ceiling.
@@ -25,7 +27,8 @@ pub(crate) fn headroom(capture: &Capture, around: Surroundings) -> Option<Headro
     };
     let ratio = time / floor.seconds;
     let stop = match ratio {
-        r if r <= AT_FLOOR => Stop::AtFloor,
+        // Simpler arithmetic may give the same: that floor is not the last one.
+        r if r <= AT_FLOOR && floor.bound_by == MEMORY => Stop::AtFloor,
         r if r <= NEAR_FLOOR => Stop::NearFloor,
         _ => Stop::GoOn,
     };
@@ -50,7 +53,7 @@ fn memory(around: Surroundings) -> Option<Floor> {
     let bytes = around.work?.bytes;
     let rate = around.target?.copy_bytes_per_second.filter(|rate| *rate > 0.0)?;
     let computed = format!("{bytes} at {}", Metric::DramBytesPerS.show(rate));
-    (bytes.0 > 0).then_some(Floor { seconds: bytes.0 as f64 / rate, bound_by: "memory", computed })
+    (bytes.0 > 0).then_some(Floor { seconds: bytes.0 as f64 / rate, bound_by: MEMORY, computed })
 }
 
 fn arithmetic(around: Surroundings) -> Option<Floor> {
@@ -105,6 +108,7 @@ mod tests {
         let bound = of(3_000_000, 1, 1.2e12);
         assert_eq!((bound.bound_by.as_str(), bound.floor_ns, bound.stop), ("arithmetic", Nanoseconds(2_000_000), Stop::GoOn));
         assert_eq!(bound.computed, "1.20 Top float16 at 600 Top/s");
+        assert_eq!(of(2_050_000, 1, 1.2e12).stop, Stop::NearFloor);
     }
 
     #[test]

@@ -13,9 +13,9 @@ fn expanding(came: Came) -> (Log, NodeId) {
     (log, node)
 }
 
-fn profile(floor_ns: u64) -> Box<Profile> {
+fn profile(floor_ns: u64, bound_by: &str) -> Box<Profile> {
     let headroom =
-        Headroom { floor_ns: Nanoseconds(floor_ns), bound_by: "memory".into(), computed: String::new(), ratio: 9.0, stop: Stop::GoOn };
+        Headroom { floor_ns: Nanoseconds(floor_ns), bound_by: bound_by.into(), computed: String::new(), ratio: 9.0, stop: Stop::GoOn };
     Box::new(Profile { headroom: Some(headroom), ..Profile::new(ProfilerKind::Torch, 20) })
 }
 
@@ -40,9 +40,9 @@ fn wrong_kernels_and_those_nobody_works_on_are_not() {
 #[test]
 fn a_kernel_at_the_floor_has_nothing_to_show() {
     // The kernels of these tests take 1 ns.
-    for (floor_ns, worth) in [(1, false), (0, true)] {
+    for (floor_ns, bound_by, worth) in [(1, "memory", false), (0, "memory", true), (1_000, "arithmetic", true)] {
         let mut log = Log::greedy(1);
-        log.add(Event::ProfileTaken { node: None, profile: profile(floor_ns) });
+        log.add(Event::ProfileTaken { node: None, profile: profile(floor_ns, bound_by) });
         let node = log.step(&[("a", Came::Faster(1.5))]).unwrap();
         let Move::Step { step, parent, phase } = decide(&log.graph()) else { panic!("the run is over") };
         log.add(Event::StepStarted { step, parent, phase });
