@@ -128,7 +128,7 @@ mod tests {
             arguments(serde_json::json!({"problem": "class Model: ...", "candidate_file": path, "target": "cuda", "profiler": "proton"}));
         let request = args.read().await.unwrap();
         assert_eq!((request.problem.as_str(), request.candidate.as_deref()), ("class Model: ...", Some("class ModelNew: ...")));
-        assert_eq!((request.target.to_string().as_str(), request.profiler), ("cuda:0", Some(ProfilerKind::Proton)));
+        assert_eq!((request.target.to_string().as_str(), request.profiler), ("cuda", Some(ProfilerKind::Proton)));
     }
 
     #[tokio::test]

@@ -49,6 +49,14 @@ const TABLE: &[(Metric, &[Source])] = &[
             Sum(&["sass__inst_executed_local_loads", "sass__inst_executed_local_stores"]),
         ],
     ),
+    (
+        Metric::GlobalRequests,
+        &[
+            Sum(&["smsp__inst_executed_op_global_ld.sum", "smsp__inst_executed_op_global_st.sum"]),
+            Sum(&["smsp__sass_inst_executed_op_global_ld.sum", "smsp__sass_inst_executed_op_global_st.sum"]),
+            Sum(&["sass__inst_executed_global_loads", "sass__inst_executed_global_stores"]),
+        ],
+    ),
     (Metric::TheoreticalOccupancyShare, &[Of("sm__maximum_warps_per_active_cycle_pct")]),
     (
         Metric::AchievedOccupancyShare,
