@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use kernelwright_protocol::{Backend, Baseline, BaselineKind, Nanoseconds};
 
 use crate::EvaluateError;
-use crate::batch::{Calls, Room, WANTED};
+use crate::batch::{Calls, Room, wanted};
 use crate::draws::Draw;
 use crate::problem::{BASE, Prepared, Problem, Setting, unmeasured};
 use crate::request::compile_limit;
@@ -50,7 +50,7 @@ pub(crate) async fn ensure(
         let backend = reload.setting.target.backend;
         let baseline = match problem.prepare(kind, limit(kind, backend)).await? {
             Prepared::Ready(_) if known.is_some() => continue,
-            Prepared::Ready(first_call) => measure(problem, kind, first_call, room).await?,
+            Prepared::Ready(first_call) => measure(problem, kind, first_call, room, backend).await?,
             Prepared::Refused(reason) => unmeasured(kind, reason),
             Prepared::Lost(reason) => {
                 recover(problem, reload).await?;
@@ -95,7 +95,13 @@ pub(crate) async fn recover(problem: &mut Problem, reload: &Reload<'_>) -> Resul
     Ok(())
 }
 
-async fn measure(problem: &mut Problem, kind: BaselineKind, first_call: Nanoseconds, room: Room) -> Result<Baseline, EvaluateError> {
+async fn measure(
+    problem: &mut Problem,
+    kind: BaselineKind,
+    first_call: Nanoseconds,
+    room: Room,
+    backend: Backend,
+) -> Result<Baseline, EvaluateError> {
     let started = Instant::now();
     let mut calls = Calls::new();
     let mut count = 1;
@@ -110,8 +116,9 @@ async fn measure(problem: &mut Problem, kind: BaselineKind, first_call: Nanoseco
             times.push(per_call);
         } else {
             // The first call was made before: a batch that is long enough by then needs no more warming.
-            warming = if wall >= WANTED { 0 } else { warming - 1 };
-            count = room.calls(WANTED, per_call).clamp(count, count * 16);
+            let wanted = wanted(backend, per_call);
+            warming = if wall >= wanted { 0 } else { warming - 1 };
+            count = room.calls(wanted, per_call).clamp(count, count * 16);
         }
         problem.release(&placed).await?;
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kernelwright_protocol::Bytes;
+use kernelwright_protocol::{Backend, Bytes};
 
 use crate::draws::{random_below, random_u32};
 use crate::problem::{BASE, Placed, Recipe};
@@ -10,8 +10,20 @@ use crate::problem::{BASE, Placed, Recipe};
 /// The most calls in one batch: placing and naming them costs time too.
 const CALLS: usize = 2000;
 
-/// How long a batch should last, so that clocks and channels do not matter beside it.
-pub(crate) const WANTED: Duration = Duration::from_millis(10);
+/// How long a batch should last at least, so that clocks and channels do not matter beside it.
+const SHORTEST: Duration = Duration::from_millis(10);
+
+/// On processors that other work shares a batch has this many calls, unless it would last too long: few calls are at the mercy of one of them.
+const STEADY: f64 = 8.0;
+const LONGEST: Duration = Duration::from_millis(40);
+
+/// How long a batch of calls of `per_call` seconds should last.
+pub(crate) fn wanted(backend: Backend, per_call: f64) -> Duration {
+    match backend {
+        Backend::Cpu => Duration::from_secs_f64((STEADY * per_call).clamp(SHORTEST.as_secs_f64(), LONGEST.as_secs_f64())),
+        Backend::Cuda => SHORTEST,
+    }
+}
 
 /// What batches may use.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +86,13 @@ mod tests {
         assert_eq!(room.calls(wanted, 3.0), 1);
         assert_eq!(Room { bytes_per_call: 1 << 30, ..room }.most(), 1);
         assert_eq!(Room { bytes_per_call: 0, ..room }.calls(wanted, 0.0), CALLS);
+    }
+
+    #[test]
+    fn slow_calls_make_longer_batches_on_a_processor() {
+        let wanted = |backend: Backend| [1e-6, 1e-3, 3e-3, 1.0].map(|per_call| wanted(backend, per_call).as_millis());
+        assert_eq!(wanted(Backend::Cpu), [10, 10, 24, 40]);
+        assert_eq!(wanted(Backend::Cuda), [10; 4]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use kernelwright_protocol::{Backend, Baseline, BaselineKind, Control, Nanoseconds, Severity, Timing, Trials};
 
-use crate::batch::{Calls, Room, WANTED};
+use crate::batch::{Calls, Room, wanted};
 use crate::candidate::{Batch, Candidate};
 use crate::checks::{Checks, Turn};
 use crate::draws::random_below;
@@ -277,7 +277,7 @@ fn time_of(wall: Duration, inner: Duration) -> Duration {
 /// One batch of each contender.
 async fn time_baselines(problem: &mut Problem, session: &Session, calls: &mut Calls, samples: &mut Samples) -> Result<(), Stop> {
     for (&(kind, expected), times) in session.contenders.iter().zip(&mut samples.baselines) {
-        let batch = calls.fresh(session.room.calls(WANTED, expected.seconds()));
+        let batch = calls.fresh(session.room.calls(wanted(session.backend, expected.seconds()), expected.seconds()));
         match session.backend {
             Backend::Cpu => problem.refill(&batch).await?,
             Backend::Cuda => problem.place(&batch).await?,
@@ -312,7 +312,8 @@ fn agree(clocks: &[f64]) -> Result<(), Stop> {
 /// How many calls make a batch of the wanted length.
 async fn calibrate(candidate: &mut Candidate, calls: &mut Calls, session: &Session, overhead: Duration) -> Result<usize, Stop> {
     let room = session.room;
-    let mut count = room.calls(WANTED / WARM_UP_PART, session.at_most.as_secs_f64());
+    let at_most = session.at_most.as_secs_f64();
+    let mut count = room.calls(wanted(session.backend, at_most) / WARM_UP_PART, at_most);
     // The first batch warms up; the first call of all is no measure of the others.
     for round in 0..=ROUNDS {
         let placed = calls.fresh(count);
@@ -324,11 +325,13 @@ async fn calibrate(candidate: &mut Candidate, calls: &mut Calls, session: &Sessi
         let wall = candidate.time(&placed).await?.wall.saturating_sub(overhead);
         // What is said of memory for the first time takes longer, and is not charged here.
         candidate.held().await?;
-        if round > 0 && (wall >= WANTED || count == room.most()) {
+        let per_call = wall.as_secs_f64() / count as f64;
+        let wanted = wanted(session.backend, per_call);
+        if round > 0 && (wall >= wanted || count == room.most()) {
             break;
         }
         // One call can be mistaken by a lot: grow step by step.
-        let next = room.calls(WANTED.mul_f64(1.1), wall.as_secs_f64() / count as f64);
+        let next = room.calls(wanted.mul_f64(1.1), per_call);
         count = if round == 0 { next.min(count * 16) } else { next.clamp((count + 1).min(room.most()), count * 16) };
     }
     Ok(count)
