@@ -19,7 +19,7 @@ from .compare import Comparison, Expected, NanRule, compare
 from .device import Device, keep_freed_memory
 from .draws import LABELS, transform
 from .problem import Problem
-from .layout import same_bits, window_of
+from .layout import same_bits
 from .reference import Expectation, Reference
 from .recipes import Recipe
 from .timing import Batch
@@ -244,13 +244,18 @@ class _Loaded:
         return {"inner_ns": self._batch.time(self._baselines.callable(body["kind"]), body["calls"], bool(body.get("flush")))}
 
     def fill(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        """Writes the inputs of an entry into device memory of the candidate, while that is stopped."""
+        """Writes the inputs of an entry, rotated for each call, into device memory of the candidate, while that is stopped."""
         tensors = tensors_of(self._base(body["entry"]))
-        if len(tensors) != len(body["memory"]):
-            raise WorkerError("internal", "fill", "as many places as tensors are needed")
-        for tensor, memory in zip(tensors, body["memory"]):
-            if tensor.numel():
-                cuda_ipc.write(memory, window_of(tensor.detach()))
+        try:
+            with cuda_ipc.Mapped() as mapped:
+                for call in body["calls"]:
+                    for tensor, memory in zip(tensors, call["memory"], strict=True):
+                        for offset, piece in recipes.pieces(tensor, call["rotate"]):
+                            mapped.write(memory, offset, piece)
+        except cuda_ipc.DriverError as error:
+            raise Untransportable(f"device memory that cannot be written: {error}") from error
+        # What was written last would otherwise be found there sooner than what was written first.
+        self._device.flush_cache()
         return {}
 
     def clear(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
