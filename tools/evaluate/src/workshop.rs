@@ -163,7 +163,7 @@ impl Workshop {
         tokio::spawn(async move {
             *slot = None;
             let Ok(mut started) = inner.start(Role::Untrusted, bench).await else { return };
-            inner.nurseries.prepare(bench.triton).await;
+            inner.nurseries.of(bench.triton).prepare().await;
             if started.worker.ask("open", setting.to_json(), &[], trusted::STEP).await.is_ok() {
                 *slot = Some(Spare { bench, setting, started });
             }
@@ -180,8 +180,8 @@ impl Workshop {
         if !launchers.is_empty() {
             let inner = Arc::clone(&self.inner);
             tokio::spawn(async move {
-                inner.nurseries.learn(triton, launchers).await;
-                inner.nurseries.prepare(triton).await;
+                inner.nurseries.of(triton).learn(launchers).await;
+                inner.nurseries.of(triton).prepare().await;
             });
         }
     }
@@ -247,7 +247,7 @@ impl Workshop {
         tokio::spawn(async move {
             // Where nobody waits any more, the worker ends here.
             drop(answer.send(inner.start(role, bench).await));
-            inner.nurseries.prepare(bench.triton).await;
+            inner.nurseries.of(bench.triton).prepare().await;
         });
         started.await.unwrap_or_else(|error| Err(LaunchError::Start(std::io::Error::other(error))))
     }
@@ -269,7 +269,7 @@ impl Inner {
     /// Forks a worker, or starts one from nothing where that cannot be.
     async fn start(&self, role: Role, bench: Bench) -> Result<Started, LaunchError> {
         let (nursery, worker) = (|| self.launch(Role::Nursery, bench), || self.launch(role, bench));
-        let forked = self.nurseries.fork(bench.triton, nursery, worker, trusted::START).await;
+        let forked = self.nurseries.of(bench.triton).fork(nursery, worker, trusted::START).await;
         let (worker, not_forked) = match forked {
             Ok(worker) => (worker, None),
             Err(reason) => (Worker::launch(worker()?, trusted::START).await?, Some(reason)),
@@ -300,7 +300,7 @@ impl Inner {
             threads: self.threads(bench.triton),
             limits: bench.process,
             variables,
-            under: vec![],
+            around: None,
             readable: if role == Role::Builder { vec![self.builds.readable().to_path_buf()] } else { vec![] },
             scratch,
             log: WorkerLog::at(log),

@@ -4,6 +4,7 @@
 //! the next one. What a candidate leaves running in the background after it has answered does not run.
 
 mod channel;
+mod kept_nursery;
 mod launch;
 mod log;
 mod memory;
@@ -18,6 +19,7 @@ use kernelwright_protocol::Sandbox;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+pub use kept_nursery::KeptNursery;
 pub use launch::{Launch, LaunchError, Ready, Role};
 pub use log::WorkerLog;
 pub use memory::{Arena, Window};

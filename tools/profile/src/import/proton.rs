@@ -6,6 +6,7 @@ use kernelwright_protocol::{Figures, HotLine, KernelProfile, KernelTime, Metric,
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::CALLS_UNKNOWN;
 use super::error::{Fault, Format};
 use super::ncu::stalls;
 use crate::{Capture, RawFigure};
@@ -104,7 +105,7 @@ pub(super) fn read(json: &[u8]) -> Result<Capture, Fault> {
         wall_per_call_ns: None,
         kernels: Vec::new(),
         call: Figures::default(),
-        limits: vec!["The file does not say how many calls of the module it covers: everything in it counts as one call.".to_owned()],
+        limits: vec![CALLS_UNKNOWN.to_owned()],
         raw: Vec::new(),
     };
     if !sampled {
