@@ -11,6 +11,7 @@ use serde_json::json;
 use tokio::sync::{Mutex, oneshot};
 
 use crate::builds::Builds;
+use crate::candidate::Candidate;
 use crate::draws::random_u32;
 use crate::nurseries::Nurseries;
 use crate::problem::{Problem, Setting};
@@ -44,6 +45,8 @@ struct Inner {
     cuda_archs: Mutex<HashMap<Target, Option<CudaArch>>>,
     /// One for each target. Its lock is kept while it is made, so that whoever has it knows that nothing is going on.
     spares: std::sync::Mutex<HashMap<Target, Arc<Mutex<Option<Spare>>>>>,
+    /// One for each target, kept while a process of the last evaluation comes to its end there.
+    endings: std::sync::Mutex<HashMap<Target, Arc<Mutex<()>>>>,
 }
 
 /// An untrusted worker that has opened its device already.
@@ -120,6 +123,7 @@ impl Workshop {
             logs: AtomicU32::new(0),
             nurseries: Nurseries::default(),
             spares: std::sync::Mutex::default(),
+            endings: std::sync::Mutex::default(),
             builds,
             installed: Mutex::default(),
             cuda_archs: Mutex::default(),
@@ -139,6 +143,7 @@ impl Workshop {
 
     /// A trusted worker with the problem loaded.
     pub(crate) async fn load(&self, source: &str, name: &str, setting: &Setting) -> Result<Problem, EvaluateError> {
+        self.ended(setting.target).await;
         let bench = Bench { backend: setting.target.backend, triton: TritonMode::Compiled, process: Limits::default().process };
         Problem::load(self.start(Role::Trusted, bench).await?.worker, source, name, setting).await
     }
@@ -170,9 +175,24 @@ impl Workshop {
         });
     }
 
-    /// Returns when nothing is prepared on the target any more that would disturb a measurement.
+    /// Returns when nothing is prepared on the target any more, and nothing ends there, that would disturb a measurement.
     pub(crate) async fn quiet(&self, target: Target) {
         drop(self.inner.spare(target).lock().await);
+        self.ended(target).await;
+    }
+
+    /// Ends a candidate's process, which takes a GPU a tenth of a second. Goes on by itself; [`Workshop::ended`] waits for it.
+    pub(crate) async fn end(&self, target: Target, candidate: Candidate) {
+        let ending = self.inner.ending(target).lock_owned().await;
+        tokio::spawn(async move {
+            candidate.end().await;
+            drop(ending);
+        });
+    }
+
+    /// Returns when the memory is free that the last candidate has used.
+    pub(crate) async fn ended(&self, target: Target) {
+        drop(self.inner.ending(target).lock().await);
     }
 
     /// Has Triton launchers built ahead for the next candidates; this goes on by itself.
@@ -256,6 +276,10 @@ impl Workshop {
 impl Inner {
     fn spare(&self, target: Target) -> Arc<Mutex<Option<Spare>>> {
         Arc::clone(self.spares.lock().unwrap_or_else(PoisonError::into_inner).entry(target).or_default())
+    }
+
+    fn ending(&self, target: Target) -> Arc<Mutex<()>> {
+        Arc::clone(self.endings.lock().unwrap_or_else(PoisonError::into_inner).entry(target).or_default())
     }
 
     fn threads(&self, triton: TritonMode) -> usize {

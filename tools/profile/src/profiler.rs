@@ -98,8 +98,11 @@ struct OfProblem {
 
 impl Profiler {
     /// Nothing is started or looked for before the first question.
+    ///
+    /// This process becomes the one that orphans of workers come to, and is closed to inspection by processes of the same user.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
+        kernelwright_harness::supervise();
         let compiler = KernelCompiler::new(compiling(&settings));
         Self { workers: Workers::new(settings), compiler, known: Mutex::default() }
     }

@@ -20,6 +20,7 @@ use crate::draws::{Draw, DrawKind};
 use crate::request::trusted;
 use crate::sets::Sets;
 use crate::verdict::Stop;
+use crate::wire;
 
 /// A loaded problem.
 #[derive(Debug)]
@@ -110,6 +111,11 @@ impl Problem {
     /// Whether these inputs differ from those of [`BASE`] in their values alone.
     pub(crate) fn is_like_base(&self, inputs: &Inputs) -> bool {
         self.base.0 == inputs.tree && alike(&self.base.1, &inputs.tensors)
+    }
+
+    /// The size of the inputs of [`BASE`].
+    pub(crate) fn base_bytes(&self) -> u64 {
+        wire::total_bytes(&self.base.1)
     }
 
     /// The inputs of an entry once more: on a GPU, what was made later lies where they were passed on before.

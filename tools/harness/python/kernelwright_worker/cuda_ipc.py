@@ -167,23 +167,22 @@ def read(memory: object, nbytes: int) -> Tensor:
 
 
 class Mapped:
-    """Allocations of another process, each mapped once and until the end of a `with` block."""
+    """Allocations of another process, each mapped once: batch after batch lies in the same ones, and mapping takes longer than most copies."""
 
     def __init__(self) -> None:
         #: By device and handle: where an allocation begins here.
         self._open: dict[tuple[int, bytes], int] = {}
 
-    def __enter__(self) -> Mapped:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def clear(self) -> None:
+        """Gives them back: until then their memory is not free, whatever becomes of that process."""
         for (device, _handle), base in self._open.items():
             with torch.cuda.device(device):
                 torch.cuda.synchronize(device)
-                _call("cuIpcCloseMemHandle", base)
+                _driver().cuIpcCloseMemHandle(base)  # of a process that is gone there is nothing to close
+        self._open.clear()
 
     def write(self, memory: object, offset: int, window: Tensor) -> None:
-        """Copies a flat byte tensor of this device to an offset in a window of that process's device memory; finished when the block is left."""
+        """Copies a flat byte tensor of this device to an offset in a window of that process's device memory; does not wait for the copy."""
         handle, start, device = _parse(memory)
         base = self._base(handle, device)
         _check_window(base, start + offset, window.numel())
