@@ -28,11 +28,7 @@ async fn a_program_around_a_worker_hands_the_channel_on_and_has_its_say_after_it
         interpreter: &interpreter,
         package: &package,
         helper: kernelwright_tests::binary(),
-        around: Some(Around {
-            command: around.map(str::to_owned).to_vec(),
-            readable: vec![],
-            writable: vec![reports.path().to_path_buf()],
-        }),
+        around: Some(Around { command: around.map(str::to_owned).to_vec(), readable: vec![] }),
         backend: Backend::Cpu,
         threads: 1,
         readable: vec![],

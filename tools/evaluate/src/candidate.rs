@@ -193,7 +193,7 @@ impl Candidate {
             inner_ns: u64,
         }
         let entries: Vec<_> = calls.iter().map(|call| call.entry).collect();
-        let fields = json!({"calls": entries, "flush": false});
+        let fields = json!({"calls": entries});
         let reply = self.ask_watching(Phase::Time, "time", fields, &[], self.watch).await?;
         let timed: Timed = claim(reply.ok)?;
         tracing::debug!(calls = calls.len(), wall = ?reply.wall, inner = ?Duration::from_nanos(timed.inner_ns), "a batch of the candidate");

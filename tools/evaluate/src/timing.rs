@@ -13,7 +13,7 @@ use crate::candidate::{Batch, Candidate};
 use crate::checks::{Checks, Turn};
 use crate::draws::random_below;
 use crate::late::{self, Ready};
-use crate::problem::Problem;
+use crate::problem::{BASE, Problem};
 use crate::statistics::{median, median_interval, spread};
 use crate::verdict::Stop;
 
@@ -107,7 +107,7 @@ pub(crate) async fn measure(
     say: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<Measured, Stop> {
     let mut calls = Calls::new();
-    let overhead = overhead(candidate, session.backend).await?;
+    let overhead = overhead(problem, candidate, session.backend).await?;
     let candidate_calls = calibrate(candidate, &mut calls, &session, overhead).await?;
     let pairs = session.pairs.unwrap_or(FEWEST_PAIRS).max(2);
     let mut checks = Checks::within(problem.facts.reference_ns, session.room.bytes_per_call, pairs);
@@ -346,16 +346,26 @@ const ROUNDS: usize = 5;
 const EMPTY_BATCHES: usize = 5;
 const PAUSE: Duration = Duration::from_millis(4);
 
-/// What it takes to ask for an empty batch. A candidate that makes its empty batches slow would make its others look fast, so this is
-/// capped by what channels take.
-async fn overhead(candidate: &mut Candidate, backend: Backend) -> Result<Duration, Stop> {
+/// What it takes to ask for an empty batch, on a GPU that another process has used last. A candidate that makes its empty batches slow would make
+/// its others look fast, so this is capped by what channels and devices take.
+async fn overhead(problem: &mut Problem, candidate: &mut Candidate, backend: Backend) -> Result<Duration, Stop> {
     let mut times = Vec::new();
     for _ in 0..EMPTY_BATCHES {
+        if backend == Backend::Cuda {
+            problem.fill(BASE, &[]).await?;
+        }
         // As between batches that are not empty: what has slept wakes up more slowly.
         tokio::time::sleep(PAUSE).await;
         times.push(candidate.time(&[]).await?.wall.as_secs_f64());
     }
-    Ok(Duration::from_secs_f64(median(&times)).min(held_slack(backend) / 2))
+    Ok(Duration::from_secs_f64(median(&times)).min(most_overhead(backend)))
+}
+
+fn most_overhead(backend: Backend) -> Duration {
+    match backend {
+        Backend::Cpu => Duration::from_micros(250),
+        Backend::Cuda => Duration::from_micros(800),
+    }
 }
 
 #[cfg(test)]

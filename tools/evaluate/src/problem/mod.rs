@@ -234,7 +234,7 @@ impl Problem {
             inner_ns: u64,
         }
         let entries: Vec<_> = calls.iter().map(|call| call.entry).collect();
-        let fields = json!({"kind": wire_name(kind), "calls": entries, "flush": false});
+        let fields = json!({"kind": wire_name(kind), "calls": entries});
         let (timed, _): (Timed, _) = self.ask("time", fields, &[]).await?;
         Ok(Duration::from_nanos(timed.inner_ns))
     }

@@ -77,15 +77,17 @@ class Batch:
     def _is_small(self, tensors: list[Tensor]) -> bool:
         return not self._device.is_cuda and all(tensor.numel() < _SMALL for tensor in tensors)
 
-    def time(self, call: Callable[..., Any], entries: object, flush: bool) -> int:
-        """Runs `call` once on each entry's inputs; nanoseconds from an idle device to an idle device."""
+    def time(self, call: Callable[..., Any], entries: object) -> int:
+        """Runs `call` once on each entry's inputs; nanoseconds from an idle device to an idle device.
+
+        A GPU that another process has used last takes a while to come back to this one, so it is used before the clock starts.
+        """
         if not isinstance(entries, list) or any(entry not in self._placed for entry in entries):
             raise WorkerError("internal", "time", f"calls {entries!r} of which not all are placed")
         inputs = [self._placed[entry] for entry in entries]
         self._outputs.clear()
         outputs: list[Any] = []
-        if flush:
-            self._device.flush_cache()
+        self._device.flush_cache()
         clock, synchronize = self._clock, self._device.synchronize
         self._gc_disable()
         try:

@@ -255,7 +255,7 @@ class _Loaded:
         return {}
 
     def time(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        return {"inner_ns": self._batch.time(self._baselines.callable(body["kind"]), body["calls"], bool(body.get("flush")))}
+        return {"inner_ns": self._batch.time(self._baselines.callable(body["kind"]), body["calls"])}
 
     def fill(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Writes the inputs of an entry, rotated for each call, into device memory of the candidate, while that is stopped."""

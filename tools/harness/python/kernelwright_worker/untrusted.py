@@ -133,8 +133,8 @@ class Untrusted:
     def time(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         candidate, _device, batch = self._built("time")
         self._kept = []
-        call, calls, flush = candidate.module(), body["calls"], bool(body.get("flush"))
-        return {"inner_ns": candidate.guarded("run", "time", lambda: batch.time(call, calls, flush))}
+        call, calls = candidate.module(), body["calls"]
+        return {"inner_ns": candidate.guarded("run", "time", lambda: batch.time(call, calls))}
 
     def held(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         candidate, device, batch = self._built("held")

@@ -77,16 +77,7 @@ pub(super) fn rules(confinement: &Confinement, process: &Path) -> Result<Rules, 
 
 /// Restricts this process and its children; reports two layers, files and signals.
 pub(super) fn restrict(confinement: &Confinement, layers: &mut Layers) {
-    restrict_by(rules(confinement, Path::new("/proc/self")), layers);
-}
-
-/// The same for a program around a worker, which has to find its children below `/proc`; processes that it has not started stay closed to it.
-pub(super) fn restrict_around(confinement: &Confinement, layers: &mut Layers) {
-    restrict_by(rules(confinement, Path::new("/proc")), layers);
-}
-
-fn restrict_by(rules: Result<Rules, String>, layers: &mut Layers) {
-    let restricted = rules.and_then(|rules| {
+    let restricted = rules(confinement, Path::new("/proc/self")).and_then(|rules| {
         // SAFETY: plain numbers; the descriptor stays open over the call.
         let outcome = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.ruleset.as_raw_fd(), 0) };
         if outcome == 0 { Ok(rules.signals) } else { Err(io::Error::last_os_error().to_string()) }

@@ -1,7 +1,7 @@
 //! One Python worker: started, asked, stopped, read and ended.
 //!
 //! A confined worker runs only while it has a question to answer: it is stopped as soon as its answer is in, and stays stopped until
-//! the next one. What a candidate leaves running in the background after it has answered does not run.
+//! the next one. What a candidate leaves running in the background after it has answered does not run. One with a program around it goes on.
 
 mod channel;
 mod kept_nursery;
@@ -123,6 +123,8 @@ pub struct Worker {
     channel: Channel,
     owes: Owes,
     role: Role,
+    /// Whether it is stopped between questions.
+    is_stopped: bool,
     ready: Ready,
     sandbox: Sandbox,
     log: WorkerLog,
@@ -149,11 +151,13 @@ impl Worker {
 
     /// Waits until a process is ready, at most `limit`.
     async fn settle(group: Group, mut channel: Channel, launch: Launch<'_>, limit: Duration) -> Result<Self, LaunchError> {
-        let Launch { role, log, scratch, .. } = launch;
+        let Launch { role, log, scratch, around, .. } = launch;
         let started = tokio::time::timeout(limit, greet(&mut channel, &group, &log)).await;
         let (sandbox, ready) = started.map_err(|_| LaunchError::Slow(limit))??;
-        let worker = Self { group, channel, owes: Owes::Nothing, role, ready, sandbox, log, scratch };
-        if role.is_confined() {
+        // A profiler waits for its process, and does not expect either of them to be stopped; what it says decides nothing.
+        let is_stopped = role.is_confined() && around.is_none();
+        let worker = Self { group, channel, owes: Owes::Nothing, role, is_stopped, ready, sandbox, log, scratch };
+        if is_stopped {
             worker.group.freeze().await.map_err(|error| LaunchError::Start(io::Error::other(error)))?;
         }
         Ok(worker)
@@ -202,8 +206,7 @@ impl Worker {
         if !fds.is_empty() {
             question.insert("fds".to_owned(), fds.len().into());
         }
-        let confined = self.role.is_confined();
-        if confined {
+        if self.is_stopped {
             self.group.thaw();
         }
         let question = Value::Object(question);
@@ -225,7 +228,7 @@ impl Worker {
         let wall = arrived.unwrap_or_else(Instant::now).duration_since(started);
         self.owes = Owes::Nothing;
         tracing::debug!(role = self.role.as_str(), op, ?wall, "asked");
-        if confined && matches!(answer, Ok(Ok(_))) {
+        if self.is_stopped && matches!(answer, Ok(Ok(_))) {
             match self.group.freeze().await {
                 Err(FreezeError::Gone) => return Err(AskError::Ended(self.group.exited().await)),
                 frozen => frozen?,
@@ -239,7 +242,7 @@ impl Worker {
             return Err(AskError::Violation("an answer was no object".to_owned()));
         };
         match (fields.remove("ok"), fields.remove("error")) {
-            (Some(ok), None) => Ok(Reply { ok, fds: if confined { vec![] } else { message.fds }, wall }),
+            (Some(ok), None) => Ok(Reply { ok, fds: if self.role.is_confined() { vec![] } else { message.fds }, wall }),
             (None, Some(error)) => match serde_json::from_value(error) {
                 Ok(refusal) => Err(AskError::Refused(refusal)),
                 Err(error) => Err(AskError::Violation(format!("an error that cannot be read: {error}"))),
