@@ -1,6 +1,6 @@
 """Captures what profilers say of the cases beside this file, with python3 (torch and Triton), nvcc and `ncu` alone: no build of the product.
 
-    python3 tests/bottlenecks/capture.py OUT [--steps build,measure,proton,ncu] [--limit SECONDS] [CASE ...]
+    python3 tests/bottlenecks/capture.py OUT [--steps build,measure,ncu,proton] [--limit SECONDS] [CASE ...]
 
 CASE is a part of a name, e.g. `planted/tail`; without one all cases are captured. Below OUT it leaves
 
@@ -28,7 +28,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 WORKER = HERE.parent.parent / "tools" / "harness" / "python"
-STEPS = ("build", "measure", "proton", "ncu")
+STEPS = ("build", "measure", "ncu", "proton")
 #: As in the profile server, without the sources, which would be most of a report.
 NCU = ("--clock-control", "none", "--profile-from-start", "off", "--target-processes", "all", "--set", "full", "--force-overwrite")
 #: Where installers put it, beside the PATH.
