@@ -5,6 +5,7 @@ mod adversarial;
 mod agent;
 mod aurora;
 mod bad_input;
+mod bottlenecks;
 mod builds;
 mod captures;
 mod compile;

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::error::{Fault, Format};
 use super::ncu::stalls;
+use crate::capture::ONE_CALL;
 use crate::{Capture, RawFigure};
 
 /// The frame in which Proton asks a kernel for what it is to compute; kernels under it are Proton's own work.
@@ -104,7 +105,7 @@ pub(super) fn read(json: &[u8]) -> Result<Capture, Fault> {
         wall_per_call_ns: None,
         kernels: Vec::new(),
         call: Figures::default(),
-        limits: vec!["The file does not say how many calls of the module it covers: everything in it counts as one call.".to_owned()],
+        limits: vec![ONE_CALL.to_owned()],
         raw: Vec::new(),
     };
     if !sampled {
