@@ -4,8 +4,8 @@ use kernelwright_protocol::{
     Cause,
     Metric::{
         AtomicThroughputShare, AtomicsPerWarp, BarrierStallShare, Blocks, BlocksPerMultiprocessor, ComputeThroughputShare, CopyRateShare,
-        DependencyStallShare, DramThroughputShare, EligibleWarps, IssueShare, LocalInstructionsShare, LocalRequestsShare, MemoryStallShare,
-        MemoryThroughputShare, SpillBytes, TailIdleShare, TheoreticalOccupancyShare, ThreadsPerInstruction,
+        DependencyStallShare, DramThroughputShare, DurationNs, EligibleWarps, IssueShare, LocalInstructionsShare, LocalRequestsShare,
+        MemoryStallShare, MemoryThroughputShare, SpillBytes, TailIdleShare, TheoreticalOccupancyShare, ThreadsPerInstruction,
     },
     ProfilerKind,
 };
@@ -17,6 +17,8 @@ use super::rule::{AtCeiling, Rule, Scope, Show, above, advice, below};
 const NOTHING_BUSY: f64 = 0.6;
 /// Nsight Compute tells of a stall from 30 % of the warps' time on.
 const LONG_STALL: f64 = 0.3;
+/// In nanoseconds: a kernel's start and end take two to three microseconds, so that one that takes less than twice as long has next to nothing to share.
+const WORTH_SHARING: f64 = 5_000.0;
 
 const COUNTERS: &[ProfilerKind] = &[ProfilerKind::Ncu];
 const LAUNCHES: &[ProfilerKind] = &[ProfilerKind::Ncu, ProfilerKind::Proton, ProfilerKind::Torch];
@@ -27,7 +29,7 @@ pub(crate) const RULES: &[Rule] = &[
         cause: Cause::Serialisation,
         scope: Scope::Kernel,
         shows: &[
-            Show { when: &[below(Blocks, 1.0)], says: "one block does all of it, on one multiprocessor" },
+            Show { when: &[below(Blocks, 1.0), above(DurationNs, WORTH_SHARING)], says: "one block does all of it, on one multiprocessor" },
             Show { when: &[below(ThreadsPerInstruction, 2.0)], says: "{threads_per_instruction} of a warp's 32 threads work" },
         ],
         cleared: &[Show {
@@ -48,7 +50,7 @@ pub(crate) const RULES: &[Rule] = &[
         cause: Cause::TooFewBlocks,
         scope: Scope::Kernel,
         shows: &[Show {
-            when: &[below(BlocksPerMultiprocessor, 0.9)],
+            when: &[below(BlocksPerMultiprocessor, 0.9), above(DurationNs, WORTH_SHARING)],
             says: "{blocks} blocks leave most of the {multiprocessors} multiprocessors without work ({blocks_per_multiprocessor} for each)",
         }],
         cleared: &[Show {

@@ -91,6 +91,32 @@ fn a_round_of_seven_blocks() {
 }
 
 #[test]
+fn a_last_round_of_tiles_although_the_tensor_cores_were_busy_in_the_first() {
+    let figures = [
+        (Waves, 1.09),
+        (SmActiveShare, 0.51),
+        (TensorShare, 0.95),
+        (ComputeThroughputShare, 0.49),
+        (MemoryThroughputShare, 0.33),
+        (TheoreticalOccupancyShare, 0.125),
+        (IssueShare, 0.19),
+        (Blocks, 144.0),
+    ];
+    assert_eq!(causes(&check(&figures, &[(Barrier, 0.33), (LongScoreboard, 0.23)])), [Cause::TailEffect]);
+}
+
+#[test]
+fn a_small_kernel_of_one_block_has_nothing_to_share() {
+    let short = |ns| {
+        let mut kernel = kernel(&[(Blocks, 1.0), (Multiprocessors, 132.0)], &[]);
+        kernel.time.time_per_call_ns = Nanoseconds(ns);
+        let capture = Capture { wall_per_call_ns: Some(Nanoseconds(ns + 1_000)), ..capture(kernel) };
+        causes(&diagnose(&capture, Place::Gpu, Surroundings::default(), None))
+    };
+    assert_eq!((short(2_200), short(40_000)), (vec![], vec![Cause::Serialisation]));
+}
+
+#[test]
 fn atomics_to_one_address() {
     let figures = [
         (AtomicRequests, 65_536.0),
