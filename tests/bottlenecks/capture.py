@@ -1,8 +1,8 @@
 """Captures what profilers say of the cases beside this file, with python3 (torch and Triton), nvcc and `ncu` alone: no build of the product.
 
-    python3 tests/bottlenecks/capture.py OUT [--steps build,measure,ncu,proton] [--limit SECONDS] [CASE ...]
+    python3 tests/bottlenecks/capture.py OUT [--steps build,measure,ncu,proton] [--missing] [--limit SECONDS] [CASE ...]
 
-CASE is a part of a name, e.g. `planted/tail`; without one all cases are captured. Below OUT it leaves
+CASE is a part of a name, e.g. `planted/tail`; without one all cases are captured, with `--missing` those that OUT lacks. Below OUT it leaves
 
 - `target.json`: the device and its measured rates;
 - `planted.tail_effect.json` and so on: the wall time of a call without any profiler and under Nsight Compute, what a call has to
@@ -29,6 +29,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 WORKER = HERE.parent.parent / "tools" / "harness" / "python"
 STEPS = ("build", "measure", "ncu", "proton")
+#: What a step leaves of a case.
+ENDINGS = {"measure": "json", "ncu": "csv.gz", "proton": "hatchet"}
 #: As in the profile server, without the sources, which would be most of a report.
 NCU = ("--clock-control", "none", "--profile-from-start", "off", "--target-processes", "all", "--set", "full", "--force-overwrite")
 #: Where installers put it, beside the PATH.
@@ -43,7 +45,8 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("names", nargs="*", metavar="CASE")
     parser.add_argument("--steps", default=",".join(STEPS))
-    parser.add_argument("--limit", type=float, default=40.0, help="seconds for a case under ncu")
+    parser.add_argument("--missing", action="store_true", help="pass over what is there already")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds for a case under ncu")
     parser.add_argument("--step-of", choices=("import", *STEPS[1:]), help=argparse.SUPPRESS)
     arguments = parser.parse_intermixed_args()
     out = arguments.out.resolve()
@@ -53,9 +56,11 @@ def main() -> int:
         return inside(arguments.step_of, found, out)
 
     failures = []
+    lacks = {step: [case for case in found if not (arguments.missing and file_of(case, out, ending).is_file())] for step, ending in ENDINGS.items()}
+    lacks["build"] = sorted(set().union(*lacks.values()))
     for step in arguments.steps.split(","):
         start = time.monotonic()
-        failures += {"build": build, "measure": together, "proton": together, "ncu": count}[step](step, found, out, arguments.limit)
+        failures += {"build": build, "measure": together, "proton": together, "ncu": count}[step](step, lacks[step], out, arguments.limit)
         print(f"{step}: {time.monotonic() - start:.0f} s", flush=True)
     print(f"{len(found)} cases; failed: {', '.join(failures) or 'none'}")
     return 1 if failures else 0
@@ -102,7 +107,9 @@ def build(_step: str, names: list[str], out: Path, _limit: float) -> list[str]:
 
 def together(step: str, names: list[str], out: Path, _limit: float) -> list[str]:
     """Makes a step of all cases in one process."""
-    left = [file_of(name, out, {"measure": "json", "proton": "hatchet"}[step]) for name in names]
+    if not names:
+        return []
+    left = [file_of(name, out, ENDINGS[step]) for name in names]
     for path in left:
         path.unlink(missing_ok=True)
     subprocess.run(again(step, names, out), check=False)
@@ -120,28 +127,32 @@ def count(_step: str, names: list[str], out: Path, limit: float) -> list[str]:
         start = time.monotonic()
         report = file_of(name, out, "ncu-rep")
         report.unlink(missing_ok=True)
-        said = limited([ncu, *NCU, "-o", str(report.with_suffix("")), *again("ncu", [name], out)], limit)
-        if report.is_file():
+        ended, said = limited([ncu, *NCU, "-o", str(report.with_suffix("")), *again("ncu", [name], out)], limit)
+        # What it has written when it is stopped reads like a report of fewer launches.
+        if ended and report.is_file():
             page = subprocess.run([ncu, "--import", str(report), "--page", "raw", "--csv"], capture_output=True, check=False).stdout
             file_of(name, out, "csv.gz").write_bytes(gzip.compress(page, 9, mtime=0))
             print(f"{name}: {time.monotonic() - start:.1f} s, {report.stat().st_size >> 10} KiB", flush=True)
         else:
-            print(f"{name}: no report after {time.monotonic() - start:.1f} s\n{said[-1500:]}", flush=True)
+            report.unlink(missing_ok=True)
+            print(f"{name}: no whole report after {time.monotonic() - start:.1f} s\n{said[-1500:]}", flush=True)
             failed.append(f"{name} (ncu)")
     return failed
 
 
-def limited(command: list[str], limit: float) -> str:
-    """Runs a command that is ended with all its children after so many seconds; what it said."""
+def limited(command: list[str], limit: float) -> tuple[bool, str]:
+    """Runs a command that is stopped with all its children after so many seconds; whether it ended before, and what it said."""
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+        ended = True
         try:
             process.wait(limit)
         except subprocess.TimeoutExpired:
+            ended = False
             os.killpg(process.pid, 9)
             process.wait()
         log.seek(0)
-        return log.read()
+        return ended, log.read()
 
 
 def inside(step: str, names: list[str], out: Path) -> int:
