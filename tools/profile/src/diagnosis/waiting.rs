@@ -3,9 +3,10 @@
 use kernelwright_protocol::{
     Cause,
     Metric::{
-        AtomicThroughputShare, AtomicsPerWarp, BarrierStallShare, Blocks, BlocksPerMultiprocessor, ComputeThroughputShare, CopyRateShare,
-        DependencyStallShare, DramThroughputShare, DurationNs, EligibleWarps, IssueShare, LocalInstructionsShare, LocalRequestsShare,
-        MemoryStallShare, MemoryThroughputShare, SpillBytes, TailIdleShare, TheoreticalOccupancyShare, ThreadsPerInstruction,
+        AtomicThroughputShare, AtomicsPerWarp, BarrierStallShare, Blocks, BlocksByRegisters, BlocksBySharedMemory, BlocksPerMultiprocessor,
+        ComputeThroughputShare, CopyRateShare, DependencyStallShare, DramThroughputShare, DurationNs, EligibleWarps, IssueShare,
+        LocalInstructionsShare, LocalRequestsShare, MemoryStallShare, MemoryThroughputShare, SpillBytes, TailIdleShare,
+        TheoreticalOccupancyShare, ThreadsPerInstruction,
     },
     ProfilerKind,
 };
@@ -171,6 +172,25 @@ pub(crate) const RULES: &[Rule] = &[
                     below(MemoryThroughputShare, NOTHING_BUSY),
                 ],
                 says: "room for {theoretical_occupancy_share} of the warps; schedulers issue in {issue_share} of the cycles",
+            },
+            // Large blocks: half of the warps may be there, but all of them read, wait and write at the same time.
+            Show {
+                when: &[
+                    below(BlocksByRegisters, 1.0),
+                    above(BarrierStallShare, 0.1),
+                    below(ComputeThroughputShare, NOTHING_BUSY),
+                    below(MemoryThroughputShare, NOTHING_BUSY),
+                ],
+                says: "one block fits a multiprocessor, on which nothing else runs while its warps wait for each other ({barrier_stall_share} of their time)",
+            },
+            Show {
+                when: &[
+                    below(BlocksBySharedMemory, 1.0),
+                    above(BarrierStallShare, 0.1),
+                    below(ComputeThroughputShare, NOTHING_BUSY),
+                    below(MemoryThroughputShare, NOTHING_BUSY),
+                ],
+                says: "one block fits a multiprocessor, on which nothing else runs while its warps wait for each other ({barrier_stall_share} of their time)",
             },
         ],
         cleared: &[Show { when: &[above(TheoreticalOccupancyShare, 0.6)], says: "room for {theoretical_occupancy_share} of the warps" }],

@@ -54,6 +54,27 @@ fn too_few_warps_by_registers_or_shared_memory() {
     insta::assert_snapshot!(found.diagnoses[0].summary, @"room for 12.5 % of the warps, which wait for memory 70.0 % of their time; the limit is registers");
 }
 
+/// Torch's own softmax of rows of 8192 on an H200, which takes twice as long as one of several blocks a multiprocessor.
+#[test]
+fn one_block_of_a_thousand_threads_at_a_time() {
+    let figures = [
+        (ThreadsPerBlock, 1024.0),
+        (TheoreticalOccupancyShare, 0.5),
+        (BlocksByRegisters, 1.0),
+        (BlocksBySharedMemory, 7.0),
+        (BlocksByWarps, 2.0),
+        (ComputeThroughputShare, 0.535),
+        (MemoryThroughputShare, 0.39),
+        (DramThroughputShare, 0.39),
+        (L2ThroughputShare, 0.475),
+        (SmActiveShare, 0.96),
+        (IssueShare, 0.557),
+    ];
+    let found = check(&figures, &[(LongScoreboard, 0.182), (Wait, 0.151), (Barrier, 0.133), (ShortScoreboard, 0.096)]);
+    assert_eq!(causes(&found), [Cause::LowOccupancy]);
+    insta::assert_snapshot!(found.diagnoses[0].summary, @"one block fits a multiprocessor, on which nothing else runs while its warps wait for each other (13.3 % of their time); the limit is registers");
+}
+
 #[test]
 fn spilled_registers() {
     let figures = [
