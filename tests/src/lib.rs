@@ -1,6 +1,7 @@
-//! What the end-to-end tests share: where the real executable and the Python with torch are, the adversarial suite, and the example kernels.
+//! What the end-to-end tests share: where the real executable and the Python with torch are, the adversarial suite, the planted bottlenecks, and the example kernels.
 
 pub mod adversarial;
+pub mod bottlenecks;
 pub mod examples;
 
 use std::path::{Path, PathBuf};

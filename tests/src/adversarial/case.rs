@@ -97,20 +97,22 @@ pub fn cases(folder: &Path, backend: Backend) -> Result<Vec<Case>, CaseError> {
     Ok(found)
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, CaseError> {
+/// What is in a folder.
+pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, CaseError> {
     let read = std::fs::read_dir(folder).and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect());
     read.map_err(|source| CaseError::Read { path: folder.to_path_buf(), source })
+}
+
+/// The lines `# key: value` at a file's beginning.
+pub(crate) fn header(source: &str) -> HashMap<&str, &str> {
+    let lines = source.lines().map_while(|line| line.strip_prefix("# "));
+    lines.filter_map(|line| line.split_once(": ")).map(|(key, value)| (key, value.trim())).collect()
 }
 
 impl Case {
     fn read(path: &Path) -> Result<Self, CaseError> {
         let source = std::fs::read_to_string(path).map_err(|source| CaseError::Read { path: path.to_path_buf(), source })?;
-        let mut header: HashMap<&str, &str> = source
-            .lines()
-            .map_while(|line| line.strip_prefix("# "))
-            .filter_map(|line| line.split_once(": "))
-            .map(|(key, value)| (key, value.trim()))
-            .collect();
+        let mut header = header(&source);
         let wrong = |key: &str, problem| CaseError::Header { path: path.to_path_buf(), key: key.to_owned(), problem };
         let mut take = |key: &'static str| header.remove(key);
         let need = |key: &'static str, value: Option<&str>| value.map(str::to_owned).ok_or_else(|| wrong(key, "missing"));

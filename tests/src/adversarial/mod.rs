@@ -15,6 +15,7 @@ use kernelwright_evaluate::{BaselineChoice, EvaluateRequest, Evaluator, Limits, 
 use kernelwright_protocol::{Evaluation, Target, Verdict};
 
 pub use case::{Case, CaseError, Kind, cases};
+pub(crate) use case::{entries, header};
 pub use table::Table;
 
 /// What became of a case.

@@ -6,6 +6,7 @@ mod agent;
 mod around;
 mod aurora;
 mod bad_input;
+mod bottlenecks;
 mod builds;
 mod captures;
 mod compile;

@@ -38,11 +38,30 @@ impl Profiles {
 
     /// Profiles a problem or a candidate, and keeps the report. `say` is told what is being done.
     pub async fn profile(&self, request: &ProfileRequest, say: &(dyn Fn(&str) + Sync)) -> Result<Profile, ProfileError> {
+        let (taken, target) = self.take(request, say).await?;
+        self.conclude(request, taken, target.as_ref()).await
+    }
+
+    /// Takes what [`Self::conclude`] needs: the figures, and the target's description where it could be had.
+    pub async fn take(
+        &self,
+        request: &ProfileRequest,
+        say: &(dyn Fn(&str) + Sync),
+    ) -> Result<(Taken, Option<TargetDescription>), ProfileError> {
         // Without ceilings there is no headroom, which is no reason to have no profile: what compilers know needs no device.
         let target = self.profiler.describe(request.target, say).await.inspect_err(|error| tracing::debug!(%error, "no ceilings")).ok();
-        let taken = self.profiler.capture(request, say).await?;
+        Ok((self.profiler.capture(request, say).await?, target))
+    }
+
+    /// Says what follows from figures, wherever and whenever they were taken, and keeps the report.
+    pub async fn conclude(
+        &self,
+        request: &ProfileRequest,
+        taken: Taken,
+        target: Option<&TargetDescription>,
+    ) -> Result<Profile, ProfileError> {
         let subject = Subject { candidate: request.candidate.as_ref().map(ContentHash::of), target: Some(request.target) };
-        self.keep(Report::of(subject, taken, target.as_ref())).await
+        self.keep(Report::of(subject, taken, target)).await
     }
 
     /// Reads a profiler's file, and keeps it as a report.

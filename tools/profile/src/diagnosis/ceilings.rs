@@ -7,7 +7,8 @@ use kernelwright_protocol::{
     Cause,
     Metric::{
         ComputeThroughputShare, CopyRateShare, DramThroughputShare, ExcessSectorsShare, FmaShare, Fp64Share, HalfOperationsShare,
-        L1ThroughputShare, L2ThroughputShare, SectorsPerLoad, SectorsPerStore, SharedConflictShare, TensorShare, TrafficRatio,
+        L1ThroughputShare, L2ThroughputShare, SectorsPerLoad, SectorsPerStore, SharedConflictShare, SmActiveShare, TensorShare,
+        TrafficRatio,
     },
     ProfilerKind,
 };
@@ -20,15 +21,14 @@ use super::rule::{AtCeiling, Bound, Rule, Scope, Show, above, advice, below};
 /// Device memory: large copies reach 85 to 92 % of the pins' rate, so 75 % of that is 85 % of what any kernel gets; measured against the
 /// target's own copy it is 85 %. Tensor cores: the best library products reach 70 to 85 % of the peak at the clock that power allows. Other
 /// arithmetic: Nsight Compute itself calls a unit above 80 % busy.
-pub(crate) const CEILINGS: &[Bound] = &[
-    above(CopyRateShare, 0.85),
-    above(DramThroughputShare, 0.75),
-    above(TensorShare, 0.7),
-    above(FmaShare, 0.8),
-    above(Fp64Share, 0.8),
-    above(ComputeThroughputShare, 0.85),
-    above(L2ThroughputShare, 0.85),
-];
+pub(crate) const CEILINGS: &[Bound] =
+    &[above(CopyRateShare, 0.85), above(DramThroughputShare, 0.75), above(ComputeThroughputShare, 0.85), above(L2ThroughputShare, 0.85)];
+
+/// The same of units whose share counts only the time in which their multiprocessor has work.
+pub(crate) const CEILINGS_WHILE_ACTIVE: &[Bound] = &[above(TensorShare, 0.7), above(FmaShare, 0.8), above(Fp64Share, 0.8)];
+
+/// Where so much of the device has nothing to do, what the rest reaches is no ceiling: a fifth, from which on a tail is told.
+pub(crate) const PARTLY_IDLE: Bound = below(SmActiveShare, 0.8);
 
 const COUNTERS: &[ProfilerKind] = &[ProfilerKind::Ncu];
 
@@ -69,7 +69,7 @@ pub(crate) const RULES: &[Rule] = &[
             when: &[below(ComputeThroughputShare, 0.6)],
             says: "the busiest arithmetic unit runs at {compute_throughput_share} of its peak",
         }],
-        symptom_of: &[Cause::NoTensorCores, Cause::Divergence],
+        symptom_of: &[Cause::NoTensorCores, Cause::Divergence, Cause::TailEffect, Cause::TooFewBlocks, Cause::Serialisation],
         at_ceiling: AtCeiling::Ceiling,
         told_by: COUNTERS,
         cost: cost::to_arithmetic_rate,
@@ -79,12 +79,12 @@ pub(crate) const RULES: &[Rule] = &[
         ],
     },
     // On fp32 without TF32 the general units are right, so the problem's own products have to be on 16 bits or fewer. 30 % of the units' peak is
-    // more than addresses and loops take.
+    // more than addresses and loops take. Kernels without any such product have shown up to 2.4 % of the tensor cores at work on an H200.
     Rule {
         cause: Cause::NoTensorCores,
         scope: Scope::Kernel,
         shows: &[Show {
-            when: &[below(TensorShare, 0.02), above(FmaShare, 0.3), above(HalfOperationsShare, 0.5)],
+            when: &[below(TensorShare, 0.05), above(FmaShare, 0.3), above(HalfOperationsShare, 0.5)],
             says: "products on 16-bit operands run on the general units ({fma_share} of their peak); tensor cores are at {tensor_share}",
         }],
         cleared: &[Show { when: &[above(TensorShare, 0.2)], says: "tensor cores run at {tensor_share} of their peak" }],

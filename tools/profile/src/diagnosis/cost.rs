@@ -17,24 +17,22 @@ fn memory(facts: &Facts) -> f64 {
     facts.largest(&[Metric::MemoryStallShare, Metric::MemoryThroughputShare, Metric::DramThroughputShare]).unwrap_or(UNKNOWN).min(1.0)
 }
 
-/// What could be gained if the busiest unit were as busy as in good kernels: causes that only make warps wait cost no more than this.
+/// What could be gained if the busiest unit were as busy as in good kernels: causes that only make warps wait cost no more than this. Where
+/// multiprocessors have no block, no warp waits; that time has causes of its own.
 fn idle(facts: &Facts) -> f64 {
-    let units = [
-        Metric::ComputeThroughputShare,
-        Metric::MemoryThroughputShare,
-        Metric::DramThroughputShare,
-        Metric::L2ThroughputShare,
-        Metric::TensorShare,
-    ];
-    facts.largest(&units).map_or(UNKNOWN, |busiest| (1.0 - busiest / REACHABLE).clamp(0.0, 1.0))
+    let over_all = [Metric::ComputeThroughputShare, Metric::MemoryThroughputShare, Metric::DramThroughputShare, Metric::L2ThroughputShare];
+    let active = facts.get(Metric::SmActiveShare).filter(|active| *active > 0.0).map_or(1.0, |active| active.min(1.0));
+    let busiest = facts.largest(&over_all).map(|busiest| busiest / active).into_iter().chain(facts.get(Metric::TensorShare));
+    busiest.reduce(f64::max).map_or(UNKNOWN, |busiest| active * (1.0 - busiest / REACHABLE).clamp(0.0, 1.0))
 }
 
-/// Sectors beyond the need, as far as the kernel depends on memory. Without the profiler's own ideal, four sectors a request are taken for
-/// it: scattered accesses of four bytes.
+/// Sectors beyond the need, as far as the kernel depends on what lies behind the first-level cache. Without the profiler's own ideal, four
+/// sectors a request are taken for it: scattered accesses of four bytes.
 pub(crate) fn sectors(facts: &Facts) -> f64 {
     let touched = facts.largest(&[Metric::SectorsPerLoad, Metric::SectorsPerStore]);
     let excess = facts.get(Metric::ExcessSectorsShare).or_else(|| touched.map(|touched| (1.0 - 4.0 / touched).max(0.0)));
-    excess.unwrap_or(0.0) * memory(facts)
+    let depends = facts.largest(&[Metric::MemoryStallShare, Metric::L2ThroughputShare, Metric::DramThroughputShare]);
+    excess.unwrap_or(0.0) * depends.map_or_else(|| memory(facts), |share| share.min(1.0))
 }
 
 /// Wavefronts beyond the need, as far as the kernel depends on shared memory.
@@ -72,10 +70,12 @@ pub(crate) fn barrier_waits(facts: &Facts) -> f64 {
     facts.get(Metric::BarrierStallShare).unwrap_or(0.0) * idle(facts)
 }
 
-/// Time in which warps wait for memory, less what ordinary traffic explains.
+/// Time in which warps wait for memory, less what ordinary traffic explains. Atomics that nobody reads back fill the queues of all memory
+/// instructions, those of shared memory included.
 pub(crate) fn atomics(facts: &Facts) -> f64 {
     let traffic = facts.largest(&[Metric::CopyRateShare, Metric::DramThroughputShare]).unwrap_or(0.0);
-    let waits = facts.largest(&[Metric::MemoryStallShare, Metric::AtomicThroughputShare]).unwrap_or(UNKNOWN);
+    let queues = facts.get(Metric::MemoryStallShare).map(|memory| memory + facts.get(Metric::SharedStallShare).unwrap_or(0.0));
+    let waits = queues.into_iter().chain(facts.get(Metric::AtomicThroughputShare)).reduce(f64::max).unwrap_or(UNKNOWN);
     (waits * (1.0 - traffic)).clamp(0.0, 1.0)
 }
 

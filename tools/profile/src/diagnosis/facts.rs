@@ -152,6 +152,10 @@ fn derive(figures: &mut Figures, kernel: &KernelProfile) {
             figures.set(Metric::ThreadsPerBlock, product(shape.block));
         }
     }
+    let time = &kernel.time;
+    if get(figures, Metric::DurationNs).is_none() && time.launches_per_call > 0.0 && time.time_per_call_ns.0 > 0 {
+        figures.set(Metric::DurationNs, time.time_per_call_ns.0 as f64 / time.launches_per_call);
+    }
     if let Some(waves) = get(figures, Metric::Waves).filter(|waves| *waves > 1.0) {
         figures.set(Metric::TailIdleShare, 1.0 - waves / waves.ceil());
     }
@@ -173,7 +177,7 @@ fn derive(figures: &mut Figures, kernel: &KernelProfile) {
     // A stall that is not listed among others did not occur; without a list nothing is known.
     if !kernel.stalls.is_empty() {
         let share = |reasons: &[StallReason]| {
-            kernel.stalls.iter().filter(|stall| reasons.contains(&stall.reason)).map(|stall| stall.share).sum::<f64>()
+            kernel.stalls.iter().filter(|stall| reasons.contains(&stall.reason)).fold(0.0, |all, stall| all + stall.share)
         };
         figures.set(Metric::MemoryStallShare, share(&[LongScoreboard, LgThrottle, TexThrottle]));
         figures.set(Metric::SharedStallShare, share(&[ShortScoreboard, MioThrottle]));

@@ -25,7 +25,7 @@ use kernelwright_protocol::{Cause, Diagnosis, Headroom, Metric, ProfilerKind, Re
 
 use self::facts::{Facts, shares_of_call};
 pub(crate) use self::facts::{Surroundings, matrix_seconds};
-use self::rule::{AtCeiling, Rule, Scope};
+use self::rule::{AtCeiling, Bound, Rule, Scope};
 use crate::capture::Capture;
 
 /// A cause that costs less is not told: it is within the noise of the estimates.
@@ -122,7 +122,10 @@ fn in_place(facts: &Facts, scope: Scope) -> Vec<Diagnosis> {
 /// Whether the place is as fast as a unit allows.
 fn at_ceiling(facts: &Facts, scope: Scope) -> bool {
     match scope {
-        Scope::Kernel => ceilings::CEILINGS.iter().any(|bound| bound.holds(&facts.figures)),
+        Scope::Kernel => {
+            let reached = |bounds: &[Bound]| bounds.iter().any(|bound| bound.holds(&facts.figures));
+            reached(ceilings::CEILINGS) || reached(ceilings::CEILINGS_WHILE_ACTIVE) && !ceilings::PARTLY_IDLE.holds(&facts.figures)
+        }
         // Bytes over the whole call's time: at that rate neither gaps nor waits are left.
         Scope::Call | Scope::Cpu => rules()
             .filter(|rule| rule.scope == scope && matches!(rule.at_ceiling, AtCeiling::Ceiling))

@@ -3,9 +3,10 @@
 use kernelwright_protocol::{
     Cause,
     Metric::{
-        AtomicThroughputShare, AtomicsPerWarp, BarrierStallShare, Blocks, BlocksPerMultiprocessor, ComputeThroughputShare, CopyRateShare,
-        DependencyStallShare, DramThroughputShare, EligibleWarps, IssueShare, LocalInstructionsShare, LocalRequestsShare, MemoryStallShare,
-        MemoryThroughputShare, SpillBytes, TailIdleShare, TheoreticalOccupancyShare, ThreadsPerInstruction,
+        AtomicThroughputShare, AtomicsPerWarp, BarrierStallShare, Blocks, BlocksByRegisters, BlocksBySharedMemory, BlocksPerMultiprocessor,
+        ComputeThroughputShare, CopyRateShare, DependencyStallShare, DramThroughputShare, DurationNs, EligibleWarps, IssueShare,
+        LocalInstructionsShare, LocalRequestsShare, MemoryStallShare, MemoryThroughputShare, SpillBytes, TailIdleShare,
+        TheoreticalOccupancyShare, ThreadsPerInstruction,
     },
     ProfilerKind,
 };
@@ -17,6 +18,8 @@ use super::rule::{AtCeiling, Rule, Scope, Show, above, advice, below};
 const NOTHING_BUSY: f64 = 0.6;
 /// Nsight Compute tells of a stall from 30 % of the warps' time on.
 const LONG_STALL: f64 = 0.3;
+/// In nanoseconds: a kernel's start and end take two to three microseconds, so that one that takes less than twice as long has next to nothing to share.
+const WORTH_SHARING: f64 = 5_000.0;
 
 const COUNTERS: &[ProfilerKind] = &[ProfilerKind::Ncu];
 const LAUNCHES: &[ProfilerKind] = &[ProfilerKind::Ncu, ProfilerKind::Proton, ProfilerKind::Torch];
@@ -27,7 +30,7 @@ pub(crate) const RULES: &[Rule] = &[
         cause: Cause::Serialisation,
         scope: Scope::Kernel,
         shows: &[
-            Show { when: &[below(Blocks, 1.0)], says: "one block does all of it, on one multiprocessor" },
+            Show { when: &[below(Blocks, 1.0), above(DurationNs, WORTH_SHARING)], says: "one block does all of it, on one multiprocessor" },
             Show { when: &[below(ThreadsPerInstruction, 2.0)], says: "{threads_per_instruction} of a warp's 32 threads work" },
         ],
         cleared: &[Show {
@@ -48,7 +51,7 @@ pub(crate) const RULES: &[Rule] = &[
         cause: Cause::TooFewBlocks,
         scope: Scope::Kernel,
         shows: &[Show {
-            when: &[below(BlocksPerMultiprocessor, 0.9)],
+            when: &[below(BlocksPerMultiprocessor, 0.9), above(DurationNs, WORTH_SHARING)],
             says: "{blocks} blocks leave most of the {multiprocessors} multiprocessors without work ({blocks_per_multiprocessor} for each)",
         }],
         cleared: &[Show {
@@ -169,6 +172,25 @@ pub(crate) const RULES: &[Rule] = &[
                     below(MemoryThroughputShare, NOTHING_BUSY),
                 ],
                 says: "room for {theoretical_occupancy_share} of the warps; schedulers issue in {issue_share} of the cycles",
+            },
+            // Large blocks: half of the warps may be there, but all of them read, wait and write at the same time.
+            Show {
+                when: &[
+                    below(BlocksByRegisters, 1.0),
+                    above(BarrierStallShare, 0.1),
+                    below(ComputeThroughputShare, NOTHING_BUSY),
+                    below(MemoryThroughputShare, NOTHING_BUSY),
+                ],
+                says: "one block fits a multiprocessor, on which nothing else runs while its warps wait for each other ({barrier_stall_share} of their time)",
+            },
+            Show {
+                when: &[
+                    below(BlocksBySharedMemory, 1.0),
+                    above(BarrierStallShare, 0.1),
+                    below(ComputeThroughputShare, NOTHING_BUSY),
+                    below(MemoryThroughputShare, NOTHING_BUSY),
+                ],
+                says: "one block fits a multiprocessor, on which nothing else runs while its warps wait for each other ({barrier_stall_share} of their time)",
             },
         ],
         cleared: &[Show { when: &[above(TheoreticalOccupancyShare, 0.6)], says: "room for {theoretical_occupancy_share} of the warps" }],

@@ -102,7 +102,7 @@ pub enum Metric {
     L2ThroughputShare,
     /// First-level cache and shared memory, of their peak (`l1tex__throughput.avg.pct_of_peak_sustained_active`).
     L1ThroughputShare,
-    /// Tensor cores, of their peak (`sm__inst_executed_pipe_tensor*.avg.pct_of_peak_sustained_active`, the busiest).
+    /// Tensor cores, of their peak (`sm__pipe_tensor*_cycles_active.avg.pct_of_peak_sustained_active`, the busiest).
     TensorShare,
     /// Single-precision multiply-add unit, of its peak (`sm__inst_executed_pipe_fma*.avg.pct_of_peak_sustained_active`).
     FmaShare,

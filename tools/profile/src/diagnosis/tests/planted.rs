@@ -54,6 +54,27 @@ fn too_few_warps_by_registers_or_shared_memory() {
     insta::assert_snapshot!(found.diagnoses[0].summary, @"room for 12.5 % of the warps, which wait for memory 70.0 % of their time; the limit is registers");
 }
 
+/// Torch's own softmax of rows of 8192 on an H200, which takes twice as long as one of several blocks a multiprocessor.
+#[test]
+fn one_block_of_a_thousand_threads_at_a_time() {
+    let figures = [
+        (ThreadsPerBlock, 1024.0),
+        (TheoreticalOccupancyShare, 0.5),
+        (BlocksByRegisters, 1.0),
+        (BlocksBySharedMemory, 7.0),
+        (BlocksByWarps, 2.0),
+        (ComputeThroughputShare, 0.535),
+        (MemoryThroughputShare, 0.39),
+        (DramThroughputShare, 0.39),
+        (L2ThroughputShare, 0.475),
+        (SmActiveShare, 0.96),
+        (IssueShare, 0.557),
+    ];
+    let found = check(&figures, &[(LongScoreboard, 0.182), (Wait, 0.151), (Barrier, 0.133), (ShortScoreboard, 0.096)]);
+    assert_eq!(causes(&found), [Cause::LowOccupancy]);
+    insta::assert_snapshot!(found.diagnoses[0].summary, @"one block fits a multiprocessor, on which nothing else runs while its warps wait for each other (13.3 % of their time); the limit is registers");
+}
+
 #[test]
 fn spilled_registers() {
     let figures = [
@@ -88,6 +109,32 @@ fn a_loop_of_one_thread() {
 fn a_round_of_seven_blocks() {
     let figures = [(Waves, 1.05), (SmActiveShare, 0.55), (ComputeThroughputShare, 0.45), (MemoryThroughputShare, 0.2), (Blocks, 139.0)];
     assert_eq!(first(&figures, &[(Wait, 0.25)]), Cause::TailEffect);
+}
+
+#[test]
+fn a_last_round_of_tiles_although_the_tensor_cores_were_busy_in_the_first() {
+    let figures = [
+        (Waves, 1.09),
+        (SmActiveShare, 0.51),
+        (TensorShare, 0.95),
+        (ComputeThroughputShare, 0.49),
+        (MemoryThroughputShare, 0.33),
+        (TheoreticalOccupancyShare, 0.125),
+        (IssueShare, 0.19),
+        (Blocks, 144.0),
+    ];
+    assert_eq!(causes(&check(&figures, &[(Barrier, 0.33), (LongScoreboard, 0.23)])), [Cause::TailEffect]);
+}
+
+#[test]
+fn a_small_kernel_of_one_block_has_nothing_to_share() {
+    let short = |ns| {
+        let mut kernel = kernel(&[(Blocks, 1.0), (Multiprocessors, 132.0)], &[]);
+        kernel.time.time_per_call_ns = Nanoseconds(ns);
+        let capture = Capture { wall_per_call_ns: Some(Nanoseconds(ns + 1_000)), ..capture(kernel) };
+        causes(&diagnose(&capture, Place::Gpu, Surroundings::default(), None))
+    };
+    assert_eq!((short(2_200), short(40_000)), (vec![], vec![Cause::Serialisation]));
 }
 
 #[test]

@@ -100,11 +100,12 @@ const TABLE: &[(Metric, &[Source])] = &[
     (
         Metric::TensorShare,
         &[
-            Busiest("sm__inst_executed_pipe_tensor", ACTIVE),
+            // Cycles before instructions: a warp group's instruction on Hopper keeps the unit busy for a hundred cycles and more.
             Busiest("sm__pipe_tensor", ACTIVE),
+            Busiest("sm__inst_executed_pipe_tensor", ACTIVE),
             Busiest("sm__pipe_tc", ACTIVE),
-            Busiest("sm__inst_executed_pipe_tensor", ELAPSED),
             Busiest("sm__pipe_tensor", ELAPSED),
+            Busiest("sm__inst_executed_pipe_tensor", ELAPSED),
             Busiest("sm__pipe_tc", ELAPSED),
         ],
     ),

@@ -1,0 +1,43 @@
+//! The planted bottlenecks and the well-tuned kernels, judged by what profilers said of them on an H200.
+
+use std::collections::BTreeSet;
+
+use kernelwright_protocol::ProfilerKind;
+use kernelwright_tests::bottlenecks::{Captures, Expected, Outcome, Tally, cases, folder, judge_captures};
+
+/// Cases of which a profiler's output is kept. A case without one is not judged here, so that this number says how much the tests below prove.
+const CAPTURED: [(ProfilerKind, usize); 2] = [(ProfilerKind::Ncu, 22), (ProfilerKind::Proton, 0)];
+
+#[test]
+fn the_suite_is_as_large_as_it_claims() {
+    let cases = cases(&folder()).unwrap();
+    let planted: Vec<_> = cases.iter().filter(|case| case.is_planted()).collect();
+    let distinct: BTreeSet<_> = planted.iter().map(|case| format!("{:?}", case.expected)).collect();
+    assert_eq!((planted.len(), distinct.len(), cases.len() - planted.len()), (12, 12, 12));
+    // A case is called by its cause, so that a line of the table says both.
+    for case in planted {
+        let Expected::First { cause, .. } = case.expected else { unreachable!("it is planted") };
+        assert_eq!(case.name, format!("planted/{}", cause.to_string().replace(' ', "_")));
+    }
+}
+
+#[tokio::test]
+async fn what_a_profiler_said_leads_to_the_planted_cause_and_to_none_in_well_tuned_kernels() {
+    let mut wrong = Vec::new();
+    for (profiler, captured) in CAPTURED {
+        let cache = tempfile::tempdir().unwrap();
+        let all = cases(&folder()).unwrap();
+        let captures = folder().join("captures");
+        let (outcomes, missing) = if captures.is_dir() {
+            judge_captures(&Captures::open(&captures).unwrap(), profiler, all, cache.path()).await.unwrap()
+        } else {
+            (Vec::new(), all)
+        };
+        let missing: Vec<_> = missing.iter().map(|case| case.name.as_str()).collect();
+        assert_eq!(outcomes.len(), captured, "no {profiler} capture of: {}", missing.join(", "));
+        if !Tally::of(&outcomes).is_good() {
+            wrong.extend(outcomes.iter().filter(|outcome| outcome.wrong.is_some()).map(Outcome::to_string));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
