@@ -58,10 +58,11 @@ adversarial: $(ENV_READY) ## Run the cheats, faults and honest kernels (TARGET=c
 	target/debug/adversarial --target $(TARGET) --verbose
 
 test-gpu: GPU := $(if $(filter cpu,$(TARGET)),cuda,$(TARGET))
-test-gpu: $(ENV_READY) ## Judge the adversarial suite and the packs' example kernels on this machine's GPU (TARGET=cuda:N names another one)
+test-gpu: $(ENV_READY) ## Judge the adversarial suite, the packs' example kernels and planted mistakes on this machine's GPU (TARGET=cuda:N names another one)
 	cargo build --locked --quiet -p kernelwright -p kernelwright-tests --bins
 	target/debug/adversarial --target $(GPU)
 	target/debug/pack_examples --target $(GPU)
+	target/debug/deep_check --target $(GPU)
 
 soak: $(ENV_READY) ## Run COUNT evaluations by one server, a tenth of them meant to harm it, and look for what is left (TARGET=cpu or cuda)
 	cargo build --locked --quiet -p kernelwright -p kernelwright-tests --bins
