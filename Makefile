@@ -58,11 +58,12 @@ adversarial: $(ENV_READY) ## Run the cheats, faults and honest kernels (TARGET=c
 	target/debug/adversarial --target $(TARGET) --verbose
 
 test-gpu: GPU := $(if $(filter cpu,$(TARGET)),cuda,$(TARGET))
-test-gpu: $(ENV_READY) ## Judge the adversarial suite, the packs' example kernels and what profiles say of planted bottlenecks on this machine's GPU (TARGET=cuda:N names another one)
+test-gpu: $(ENV_READY) ## Judge the adversarial suite, the packs' example kernels what profiles say of planted bottlenecks and what the deep check finds on this machine's GPU (TARGET=cuda:N names another one)
 	cargo build --locked --quiet -p kernelwright -p kernelwright-tests --bins
 	target/debug/adversarial --target $(GPU)
 	target/debug/pack_examples --target $(GPU)
 	target/debug/bottlenecks --target $(GPU)
+	target/debug/deep_check --target $(GPU)
 
 soak: $(ENV_READY) ## Run COUNT evaluations by one server, a tenth of them meant to harm it, and look for what is left (TARGET=cpu or cuda)
 	cargo build --locked --quiet -p kernelwright -p kernelwright-tests --bins

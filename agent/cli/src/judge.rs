@@ -93,6 +93,7 @@ fn arguments(request: &EvaluateRequest) -> Map<String, Value> {
     let all = json!({
         "problem": request.problem_source, "candidate": request.candidate_source, "target": request.target, "measure": options.measure,
         "trials": options.trials, "tf32": options.tf32, "baselines": baselines, "pairs": options.pairs,
+        "deep_check": options.deep_check.then_some(true),
     });
     match all {
         Value::Object(all) => all.into_iter().filter(|(_, value)| !value.is_null()).collect(),

@@ -35,6 +35,12 @@ pub(crate) fn evaluation(evaluation: &Evaluation) -> String {
         }
         Verdict::BuildFailed(_) | Verdict::Faulted(_) | Verdict::TimedOut { .. } | Verdict::Rejected { .. } => {}
     }
+    if let Some(check) = &evaluation.deep_check {
+        let _ = writeln!(text, "deep check by compute-sanitizer, of one call on {}", check.inputs);
+        for tool in &check.tools {
+            let _ = writeln!(text, "{tool}");
+        }
+    }
     for finding in &evaluation.findings {
         let _ = writeln!(text, "{}: {} ({})", severity(finding.severity), finding.message, finding.rule);
     }

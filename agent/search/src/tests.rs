@@ -100,6 +100,7 @@ fn evaluation(candidate: &CandidateId, came: Came) -> Evaluation {
         target: Target::CPU,
         verdict,
         findings: vec![],
+        deep_check: None,
         sandbox: Sandbox::default(),
         wall_ns: Nanoseconds(1_000_000_000),
     }

@@ -72,6 +72,7 @@ impl Bench {
                 measure: case.timed,
                 tf32: case.tf32,
                 pairs: NonZeroU32::new(PAIRS),
+                deep_check: false,
                 limits: Some(limits),
             },
         };

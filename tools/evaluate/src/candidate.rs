@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use kernelwright_harness::{AskError, Reply, Watch, Window, Worker};
+use kernelwright_harness::{AskError, Exit, Reply, Watch, Window, Worker};
 use kernelwright_protocol::{Backend, Finding, Sandbox, Severity};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -245,6 +245,18 @@ impl Candidate {
         self.place(&[call]).await.ok()?;
         let reply = self.ask(Phase::Time, "trace", json!({"entry": call.entry}), &[]).await.ok()?;
         Trace::deserialize(reply.ok).ok()
+    }
+
+    /// One call under a program that looks on, with inputs of its own; nothing of it is read.
+    pub(crate) async fn check(&mut self, inputs: &Inputs) -> Result<(), Stop> {
+        let fields = json!({"inputs": inputs.tree, "tensors": inputs.tensors});
+        let fds: Vec<_> = inputs.arena.iter().map(|arena| arena.as_fd()).collect();
+        self.ask(Phase::Run, "check", fields, &fds).await.map(drop)
+    }
+
+    /// Lets the process, and the program around it, come to their own end; how the latter ended, where it did so in time.
+    pub(crate) async fn leave(self, limit: Duration) -> Option<Exit> {
+        self.worker.leave(limit).await.exit
     }
 
     /// What was noticed beside the verdict.

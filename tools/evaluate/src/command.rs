@@ -81,7 +81,7 @@ pub(crate) async fn evaluate(command: &str, request: &EvaluateRequest, log: &Pat
         "evolved_code": request.candidate_source,
         "problem_name": request.problem_name,
         "target": request.target,
-        "options": {"trials": options.trials, "measure": options.measure, "tf32": options.tf32},
+        "options": {"trials": options.trials, "measure": options.measure, "tf32": options.tf32, "deep_check": options.deep_check},
     });
     let limits = options.limits.unwrap_or_default();
     let text = ask(command, &question, log, limits.build + limits.run + limits.time + SLACK).await?;
@@ -167,6 +167,7 @@ fn blank(request: &EvaluateRequest, verdict: Verdict) -> Evaluation {
         target: request.target,
         verdict,
         findings: vec![],
+        deep_check: None,
         sandbox: Sandbox { active: vec![], missing: vec!["the evaluator's command decides on isolation".to_owned()] },
         wall_ns: Nanoseconds(0),
     }

@@ -47,6 +47,14 @@ pub enum EvaluateError {
     /// The device is there, but not inside the sandbox.
     #[error("the candidate's process cannot use the device: {0}")]
     DeviceHidden(String),
+    /// A deep check was asked for that cannot be had.
+    #[error("there is no deep check here: {reason}")]
+    NoDeepCheck {
+        /// Why.
+        reason: &'static str,
+        /// What to do.
+        fix: &'static str,
+    },
     /// The command that takes the evaluator's place could not be started.
     #[error("the evaluator's command `{command}` cannot be started: {source}")]
     CommandStart {
@@ -104,6 +112,7 @@ impl EvaluateError {
             Self::Problem(refusal) if refusal.kind == "device" => "device_unavailable",
             Self::DeviceHidden(_) => "device_unavailable",
             Self::Problem(_) | Self::ProblemSlow { .. } | Self::ProblemCrashed { .. } => "problem_invalid",
+            Self::NoDeepCheck { .. } => "deep_check_unavailable",
             Self::Protocol(_) => "internal",
             Self::CommandStart { .. } | Self::CommandFailed { .. } | Self::CommandSlow { .. } | Self::CommandAnswer { .. } => {
                 "evaluator_failed"
@@ -124,6 +133,7 @@ impl EvaluateError {
             Self::ProblemSlow { .. } => "make the problem smaller",
             Self::ProblemCrashed { .. } => "run the problem by hand; if memory runs out, make it smaller",
             Self::DeviceHidden(_) => "the sandbox hides something the driver needs: report the driver's version and `kernelwright doctor`",
+            Self::NoDeepCheck { fix, .. } => fix,
             Self::Protocol(_) => "report this with the log",
             Self::CommandStart { .. } => "the command is run by /bin/sh; try it there",
             Self::CommandFailed { .. } => "run the command by hand with the JSON object on its standard input",

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use kernelwright_protocol::{
-    Backend, BaselineReport, Bytes, CandidateId, Correct, Evaluation, Finding, NotMeasured, ProblemId, Sandbox, Severity, Target, Verdict,
+    Backend, BaselineReport, Bytes, CandidateId, Correct, DeepCheck, Evaluation, Finding, NotMeasured, ProblemId, Sandbox, Severity,
+    Target, Verdict,
 };
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +17,7 @@ use crate::builds::{Builds, Built};
 use crate::candidate::{Candidate, Offer};
 use crate::command;
 use crate::correctness::{self, Passed};
+use crate::deep_check::{self, Examination, Sanitizer};
 use crate::devices::Devices;
 use crate::draws::{self, Draw};
 use crate::floor;
@@ -143,6 +145,7 @@ impl Evaluator {
         cancelled: &CancellationToken,
     ) -> Result<Evaluation, EvaluateError> {
         let started = Instant::now();
+        let sanitizer = request.options.deep_check.then(|| Sanitizer::find(request.target)).transpose()?;
         let ticket = self.inner.devices.queue(request.target);
         let request = &EvaluateRequest { target: ticket.target, ..request.clone() };
         let workshop = self.workshop().await?;
@@ -189,17 +192,34 @@ impl Evaluator {
             workshop.learn(triton, launches::look(&mut candidate).await);
         }
         let noticed = candidate.noticed();
-        if can_overlap(&problem) {
+        // The deep check needs the memory.
+        if can_overlap(&problem) && sanitizer.is_none() {
             workshop.end(request.target, candidate).await;
         } else {
             candidate.end().await;
         }
         let mut findings: Vec<Finding> = problem.degenerate().into_iter().chain(degraded(&sandbox)).chain(not_forked(reason)).collect();
-        let verdict = match outcome {
+        let mut verdict = match outcome {
             Ok(correct) => Verdict::Correct(Box::new(correct)),
             Err(Stop::Decided(verdict)) => *verdict,
             Err(Stop::Failed(error)) => return Err(error),
         };
+        let mut deep_check = None;
+        if let (Some(sanitizer), Verdict::Correct(_)) = (&sanitizer, &verdict) {
+            let examination = Examination { sanitizer, workshop, request, limits };
+            let found = match until(cancelled, examine(&examination, &mut problem, say)).await {
+                Ok(found) => found?,
+                Err(given_up) => {
+                    if problem.recover(RECOVERY).await {
+                        self.put_back(&mut loaded, key, problem).await;
+                    }
+                    return Err(given_up);
+                }
+            };
+            findings.extend(deep_check::findings(&found));
+            verdict = deep_check::verdict(&found).unwrap_or(verdict);
+            deep_check = Some(found);
+        }
         self.put_back(&mut loaded, key.clone(), problem).await;
         findings.extend(noticed);
         findings.extend(deciding_finding(&verdict));
@@ -215,6 +235,7 @@ impl Evaluator {
             target: request.target,
             verdict,
             findings,
+            deep_check,
             sandbox,
             wall_ns: started.elapsed().into(),
         })
@@ -309,6 +330,22 @@ async fn build(workshop: &Workshop, request: &EvaluateRequest, limits: &Limits, 
     }
     let EvaluateRequest { candidate_source, problem_name, target, .. } = request;
     workshop.builds().prepare(workshop, candidate_source, problem_name, *target, limits, say).await
+}
+
+/// Has a correct candidate looked at by compute-sanitizer. What it has torch build is there already.
+async fn examine(
+    examination: &Examination<'_>,
+    problem: &mut Problem,
+    say: &(dyn Fn(&str) + Send + Sync),
+) -> Result<DeepCheck, EvaluateError> {
+    let Examination { workshop, request, limits, .. } = examination;
+    let built = match build(workshop, request, limits, say).await {
+        Ok(built) => built,
+        Err(Stop::Failed(error)) => return Err(error),
+        // It was built a moment ago; whatever keeps it from that now shows when it is imported.
+        Err(Stop::Decided(_)) => Built::default(),
+    };
+    examination.run(problem, &built, say).await
 }
 
 impl Case<'_> {

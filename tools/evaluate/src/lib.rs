@@ -16,6 +16,7 @@ mod checks;
 mod command;
 mod compile;
 mod correctness;
+mod deep_check;
 mod devices;
 mod draws;
 mod error;
@@ -33,12 +34,12 @@ mod sets;
 mod shelf;
 mod statistics;
 mod surface;
-
 mod timing;
 mod verdict;
 mod wire;
 mod workshop;
 
+pub use deep_check::sanitizer;
 pub use error::EvaluateError;
 pub use evaluator::Evaluator;
 pub use identity::identity;

@@ -88,6 +88,8 @@ pub struct Options {
     pub tf32: bool,
     /// How many interleaved pairs to time; as many as fit into a reasonable time when absent.
     pub pairs: Option<NonZeroU32>,
+    /// Whether compute-sanitizer looks at a correct candidate; for CUDA.
+    pub deep_check: bool,
     /// Limits; those of the settings when absent.
     pub limits: Option<Limits>,
 }
@@ -95,7 +97,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let trials = const { NonZeroU32::new(5).expect("five is not zero") };
-        Self { trials, baselines: BaselineChoice::All, measure: true, tf32: false, pairs: None, limits: None }
+        Self { trials, baselines: BaselineChoice::All, measure: true, tf32: false, pairs: None, deep_check: false, limits: None }
     }
 }
 

@@ -80,6 +80,9 @@ struct EvaluateArgs {
     tf32: Option<bool>,
     /// What to compare with, "eager" and "compile"; both without it. The speedup is against the faster one.
     baselines: Option<Vec<BaselineKind>>,
+    /// Whether compute-sanitizer looks at a correct candidate too, for out-of-bounds accesses, races and barriers that outputs do not show; target
+    /// cuda only, takes 10 to 30 s more; false without it.
+    deep_check: Option<bool>,
     /// How many interleaved pairs of batches to time; as many as fit into about ten seconds without it.
     pairs: Option<u32>,
     /// How many seconds to wait before answering with a `job_id` instead of the result, 0 to 3600; 45 without it.
@@ -115,6 +118,7 @@ impl Server {
     /// of which draw is how far off; `build_failed` and `faulted` carry the compiler's or Python's messages; `timed_out` and `rejected` say
     /// why. A candidate that fails is a successful call. Outputs are checked on several draws of inputs (scaled, structured, special values)
     /// against a float64 reference, and outputs of timed calls as well. The candidate runs confined: no network, writes only in its own folder.
+    /// With `deep_check` a correct candidate in which compute-sanitizer finds an error is `faulted`.
     #[tool(
         title = "Evaluate kernel",
         output_schema = job_output::<Evaluation>(),
@@ -242,6 +246,7 @@ impl EvaluateArgs {
         }
         options.baselines = choose(self.baselines.as_deref())?;
         options.pairs = self.pairs.and_then(NonZeroU32::new);
+        options.deep_check = self.deep_check.unwrap_or(false);
         let (problem_source, problem_name) = text(self.problem, self.problem_file, "problem").await?;
         let (candidate_source, _) = text(self.candidate, self.candidate_file, "candidate").await?;
         let target = self.target.unwrap_or(Target::CPU);

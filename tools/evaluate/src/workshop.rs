@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError};
 
+use kernelwright_harness::sandbox::Around;
 use kernelwright_harness::{HarnessError, Interpreter, Launch, LaunchError, Package, Role, Scratch, Worker, WorkerLog};
 use kernelwright_protocol::{Backend, Target};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::{Mutex, oneshot};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::builds::Builds;
 use crate::candidate::Candidate;
@@ -209,6 +211,23 @@ impl Workshop {
     /// What candidates have torch build.
     pub(crate) fn builds(&self) -> &Builds {
         &self.inner.builds
+    }
+
+    /// A confined worker for one call of a candidate under a program that looks on. It is started from nothing: the program has to be its parent.
+    pub(crate) fn check(&self, bench: Bench, around: Around) -> AbortOnDropHandle<Result<Worker, LaunchError>> {
+        let inner = Arc::clone(&self.inner);
+        AbortOnDropHandle::new(tokio::spawn(async move {
+            let mut launch = inner.launch(Role::Check, bench)?;
+            launch.around = Some(around);
+            // Inside the blocks of torch's allocator there would be no bounds to overrun.
+            launch.variables.push(("PYTORCH_NO_CUDA_MEMORY_CACHING".to_owned(), "1".to_owned()));
+            Worker::launch(launch, trusted::START).await
+        }))
+    }
+
+    /// A folder of its own.
+    pub(crate) fn scratch(&self) -> Result<Scratch, HarnessError> {
+        Scratch::new(&self.inner.settings.cache_dir)
     }
 
     /// A confined worker without a device.

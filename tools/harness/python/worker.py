@@ -17,7 +17,7 @@ from kernelwright_worker.channel import Channel, WorkerError  # noqa: E402
 # The tools of the interpreter's environment (ninja for C++ extensions) are found although nobody activated it.
 os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
 
-ROLES = {"trusted": "trusted", "untrusted": "untrusted", "profile": "profile_role", "compile": "compile_role", "builder": "builder"}
+ROLES = {"trusted": "trusted", "untrusted": "untrusted", "profile": "profile_role", "compile": "compile_role", "builder": "builder", "check": "check_role"}
 
 
 def main() -> int:
@@ -38,7 +38,7 @@ def main() -> int:
         else:
             from kernelwright_worker.ready import describe_python
 
-            channel.send(describe_python(import_triton=role in ("untrusted", "compile")))
+            channel.send(describe_python(import_triton=role in ("untrusted", "compile", "check")))
     except WorkerError as error:
         channel.send({"error": error.to_json()})
         return 1

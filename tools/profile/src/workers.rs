@@ -165,7 +165,7 @@ impl Asked {
 
     /// The same after it and the program around it have ended by themselves, or not within the limit.
     pub(crate) async fn leave(self, limit: Duration) -> (Scratch, Scratch) {
-        (self.worker.leave(limit).await, self.log)
+        (self.worker.leave(limit).await.scratch, self.log)
     }
 
     /// Ends it.

@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CandidateId, Nanoseconds, ProblemId, Target};
+use crate::{CandidateId, DeepCheck, Nanoseconds, ProblemId, Target};
 
 /// The result of evaluating one candidate against one problem on one target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,6 +22,9 @@ pub struct Evaluation {
     /// What else was noticed, most severe first.
     #[serde(default)]
     pub findings: Vec<Finding>,
+    /// What compute-sanitizer says of it; only where that was asked for and every output was right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deep_check: Option<DeepCheck>,
     /// Which isolation the candidate ran under.
     pub sandbox: Sandbox,
     /// Wall time of the whole evaluation.
@@ -59,7 +62,7 @@ impl Evaluation {
 pub enum Verdict {
     /// The candidate could not be imported, compiled or constructed.
     BuildFailed(Fault),
-    /// The candidate crashed, raised or made an illegal access while it ran.
+    /// The candidate crashed, raised or made an illegal access while it ran, or the deep check found an error in it.
     Faulted(Fault),
     /// A phase outlasted its limit; the whole process group was killed.
     TimedOut {
@@ -104,7 +107,7 @@ impl Verdict {
 /// A failure to build or run, with messages cut to what a model can use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fault {
-    /// Which phase: `import`, `construct`, `run`, `time`.
+    /// Which phase: `import`, `construct`, `run`, `time`, `deep_check`.
     pub phase: String,
     /// One line: the exception and its message, the signal, or the exit code.
     pub summary: String,
@@ -353,6 +356,7 @@ mod tests {
             target: Target::CPU,
             verdict,
             findings: vec![],
+            deep_check: None,
             sandbox: Sandbox::default(),
             wall_ns: Nanoseconds(1),
         }

@@ -5,6 +5,7 @@
 //! the words without knowing a tool server, and the other way round.
 
 mod compile;
+mod deep_check;
 mod evaluation;
 mod hash;
 mod knowledge;
@@ -18,6 +19,7 @@ pub use compile::{
     ArchCompilation, Artifact, Compilation, CompilationStatus, CompileOutcome, Compiled, Diagnostics, KernelCompilation, KernelFigures,
     Limiter, NotCompiled, Occupancy, Part, Stopped,
 };
+pub use deep_check::{CheckOutcome, DeepCheck, Reports, SanitizerReport, SanitizerTool, ToolCheck};
 pub use evaluation::{
     Baseline, BaselineKind, BaselineReport, Control, Correct, DeviceState, Evaluation, Fault, Finding, Mismatch, NO_CUSTOM_KERNEL,
     NotMeasured, Sandbox, SetResult, Severity, Timing, Trials, Verdict,

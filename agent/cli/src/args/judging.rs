@@ -45,6 +45,9 @@ pub struct Evaluate {
     pub candidate: PathBuf,
     #[command(flatten)]
     pub rules: Rules,
+    /// Have compute-sanitizer look at a correct candidate too: memory, races, barriers (target cuda)
+    #[arg(long, help_heading = "Evaluation")]
+    pub deep_check: bool,
     /// The Python with torch
     #[arg(long, value_name = "PATH", help_heading = "Evaluation")]
     pub python: Option<String>,

@@ -153,6 +153,7 @@ mod tests {
             target: Target::CPU,
             verdict,
             findings: vec![],
+            deep_check: None,
             sandbox: Sandbox::default(),
             wall_ns: Nanoseconds(1),
         }))

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use kernelwright_evaluate::sanitizer;
 use kernelwright_harness::{Interpreter, Launch, Package, Role, Scratch, Worker, WorkerLog, sandbox};
 use kernelwright_model::Client;
 use kernelwright_prompts::Prompts;
@@ -139,6 +140,11 @@ fn compilers(context: &Context) -> Vec<Check> {
             Some(version) => ok("nvcc", version),
             None if gpu => warn("nvcc", "not found", "install the CUDA toolkit for inline CUDA; Triton works without it"),
             None => ok("nvcc", "not found, and no GPU that needs it"),
+        },
+        match sanitizer() {
+            Some(program) => ok("deep check", program.display().to_string()),
+            None if gpu => warn("deep check", "no compute-sanitizer", "install it with the CUDA toolkit for `--deep-check`"),
+            None => ok("deep check", "no compute-sanitizer, and no GPU that needs it"),
         },
     ]
 }

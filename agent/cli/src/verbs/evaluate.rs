@@ -30,6 +30,7 @@ pub fn run(context: &Context, args: &Evaluate) -> Result<Exit, Failure> {
             measure: !args.rules.no_timing,
             tf32: evaluate.tf32,
             pairs: evaluate.pairs,
+            deep_check: args.deep_check,
             ..Options::default()
         },
     };
@@ -56,7 +57,16 @@ pub fn run(context: &Context, args: &Evaluate) -> Result<Exit, Failure> {
     } else {
         printer.result(text(&evaluation, printer))?;
     }
-    Ok(if matches!(evaluation.verdict, Verdict::Correct(_)) { Exit::Success } else { Exit::NotCorrect })
+    Ok(exit(&evaluation))
+}
+
+/// A deep check that was asked for and has measured nothing is a tool that is missing, whatever the rest came to.
+fn exit(evaluation: &Evaluation) -> Exit {
+    match (&evaluation.verdict, &evaluation.deep_check) {
+        (Verdict::Correct(_), Some(check)) if !check.is_measured() => Exit::ToolServer,
+        (Verdict::Correct(_), _) => Exit::Success,
+        _ => Exit::NotCorrect,
+    }
 }
 
 /// What is wrong with the problem is said with the problem's own path: inside the worker the file has another name.
@@ -127,8 +137,65 @@ fn text(evaluation: &Evaluation, printer: Printer) -> String {
         }
         Verdict::TimedOut { .. } | Verdict::Rejected { .. } => {}
     }
+    if let Some(check) = &evaluation.deep_check {
+        let _ = write!(text, "\n  {:<14} one call on {}", "deep check", check.inputs);
+        for tool in &check.tools {
+            let said = tool.to_string().replace('\n', "\n    ");
+            let _ = write!(text, "\n    {said} ({})", tool.wall_ns);
+        }
+    }
     for finding in &evaluation.findings {
         let _ = write!(text, "\n  {:<14} {}", finding.rule, finding.message);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn evaluation(status: &serde_json::Value, tools: &serde_json::Value) -> Evaluation {
+        let id = "0".repeat(64);
+        let mut value = json!({
+            "problem": id, "candidate": id, "target": "cuda:0", "sandbox": {"active": []}, "wall_ns": 1,
+            "deep_check": {"inputs": "get_check_inputs()", "tools": tools},
+        });
+        value.as_object_mut().unwrap().extend(status.as_object().unwrap().clone());
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_deep_check_is_told_tool_by_tool() {
+        let error = json!({"kind": "Invalid __global__ write of size 4 bytes", "kernel": "affine", "source": "candidate.py:12",
+            "by": "thread (96,0,0) in block (23,0,0)", "details": ["Access to 0x7f00 is out of bounds"], "times": 1});
+        let tools = json!([
+            {"tool": "memcheck", "result": "errors", "count": 1, "reports": [error], "wall_ns": 2_000_000_000},
+            {"tool": "racecheck", "result": "clean", "wall_ns": 3_000_000_000_u64},
+            {"tool": "synccheck", "result": "not_measured", "reason": "it left no summary", "wall_ns": 1_000_000_000},
+        ]);
+        let faulted = evaluation(&json!({"status": "faulted", "phase": "deep_check", "summary": "memcheck: Invalid write"}), &tools);
+        insta::assert_snapshot!(text(&faulted, Printer::plain()), @r"
+        fails in deep_check: memcheck: Invalid write
+          deep check     one call on get_check_inputs()
+            memcheck: 1 error
+            - Invalid __global__ write of size 4 bytes in affine at candidate.py:12, thread (96,0,0) in block (23,0,0): Access to 0x7f00 is out of bounds (2.00 s)
+            racecheck: clean (3.00 s)
+            synccheck: not measured: it left no summary (1.00 s)
+        ");
+        assert_eq!(exit(&faulted), Exit::NotCorrect);
+    }
+
+    #[test]
+    fn a_deep_check_that_measures_nothing_is_a_missing_tool() {
+        let correct = json!({"status": "correct", "trials": {"ran": [], "timed_calls_verified": 0}, "error_over_tolerance": 0.0});
+        let of = |result: serde_json::Value| {
+            let mut tool = json!({"tool": "memcheck", "wall_ns": 1});
+            tool.as_object_mut().unwrap().extend(result.as_object().unwrap().clone());
+            exit(&evaluation(&correct, &json!([tool])))
+        };
+        assert_eq!(of(json!({"result": "not_measured", "reason": "Device not supported"})), Exit::ToolServer);
+        assert_eq!(of(json!({"result": "clean"})), Exit::Success);
+    }
 }

@@ -223,6 +223,7 @@ fn evaluation(problem: &str, candidate: &str) -> Evaluation {
         target: Target::CPU,
         verdict,
         findings: vec![],
+        deep_check: None,
         sandbox: Sandbox { active: vec!["none: this is a test".into()], missing: vec![] },
         wall_ns: Nanoseconds(1_000_000),
     }

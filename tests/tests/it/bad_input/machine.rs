@@ -55,6 +55,20 @@ fn no_compiler() {
 }
 
 #[test]
+fn no_deep_check() {
+    let desk = Desk::new();
+    desk.write("candidate.py", INCORRECT);
+    let asked = |target| {
+        let args = ["evaluate", "problem.py", "candidate.py", "--deep-check", "--target", target];
+        error(&desk.said(desk.command(&args)), 21)
+    };
+    assert!(asked("cpu").starts_with("error: there is no deep check here: compute-sanitizer looks at CUDA kernels alone\n  hint: "));
+    if kernelwright_evaluate::sanitizer().is_none() {
+        assert!(asked("cuda").contains("`compute-sanitizer` is not on the PATH"));
+    }
+}
+
+#[test]
 fn the_doctor_says_what_is_missing() {
     let desk = Desk::new();
     let said = desk.said(desk.command(&["doctor"]).env("PATH", desk.nothing()).env("KERNELWRIGHT_PYTHON", desk.bare_python()));

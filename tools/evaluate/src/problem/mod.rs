@@ -16,7 +16,7 @@ pub(crate) use self::facts::Facts;
 use self::traffic::Drawn;
 pub(crate) use self::traffic::{BASE, Comparison, Inputs, Outcome, Placed, Recipe, TimedOutcome, TimedOutcomes, alike};
 use crate::EvaluateError;
-use crate::draws::{Draw, DrawKind};
+use crate::draws::{self, Draw, DrawKind};
 use crate::request::trusted;
 use crate::sets::Sets;
 use crate::verdict::Stop;
@@ -121,6 +121,12 @@ impl Problem {
     /// The inputs of an entry once more: on a GPU, what was made later lies where they were passed on before.
     pub(crate) async fn share(&mut self, entry: u32) -> Result<Inputs, EvaluateError> {
         let (drawn, fds): (Drawn, _) = self.ask("share", json!({"entry": entry}), &[]).await?;
+        Ok(drawn.inputs(fds))
+    }
+
+    /// The inputs of a deep check, in memory of the host: those that the problem offers for it, else those of its smallest set.
+    pub(crate) async fn check_inputs(&mut self) -> Result<Inputs, EvaluateError> {
+        let (drawn, fds): (Drawn, _) = self.ask("check_inputs", json!({"seed": draws::random_u32()}), &[]).await?;
         Ok(drawn.inputs(fds))
     }
 

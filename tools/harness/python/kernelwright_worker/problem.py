@@ -52,7 +52,8 @@ class Problem:
         self._outputs: list[tuple[torch.Size, torch.dtype]] | None = None
         self._get_init_inputs = self._member("get_init_inputs", required=False)
         self._sets = self._input_sets()
-        self._selected = 0
+        self._current = self._sets[0]
+        self._get_check_inputs = self._member("get_check_inputs", required=False)
 
     def _member(self, name: str, required: bool) -> Any:
         member = getattr(self._module, name, None)
@@ -90,7 +91,7 @@ class Problem:
         """Takes the inputs of this set from here on."""
         if not 0 <= index < len(self._sets):
             raise WorkerError("internal", "select", f"there is no set {index!r} of inputs")
-        self._selected, self._outputs = index, None
+        self._current, self._outputs = self._sets[index], None
 
     def _reported(self, kind: str, phase: str) -> _Reported:
         return _Reported(kind, phase, self._filename)
@@ -127,20 +128,37 @@ class Problem:
         """Whether the inputs are numpy arrays; a module of torch's has none."""
         if isinstance(self._model, type) and issubclass(self._model, nn.Module):
             return False
-        selected = self._sets[self._selected]
         seed_all(seed)
-        with self._reported("problem_run", selected.function):
-            return forms.has_arrays(selected.draw())
+        with self._reported("problem_run", self._current.function):
+            return forms.has_arrays(self._current.draw())
 
     def inputs(self, seed: int, device: Device) -> list[Any]:
         """The inputs of one call, on the device."""
-        selected = self._sets[self._selected]
+        selected = self._current
         with self._reported("problem_run", selected.function):
             values = _draw(selected.draw, seed, device)
         plain = self._plain(_sequence(values, selected.function), selected.function)
         if self.form.gradients is not None:
             plain.append(self._upstream(plain, device))
         return map_tensors(plain, lambda tensor: tensor if tensor.device == device.torch else fresh_copy(tensor, device.torch))
+
+    def check_inputs(self, seed: int, device: Device) -> tuple[list[Any], str]:
+        """The inputs of one call that is looked at closely, which takes long, and their name: the problem's own for that, else its smallest set."""
+        selected = self._current, self._outputs
+        own = self._get_check_inputs
+        sets = self._sets if own is None else [_InputSet("get_check_inputs()", "get_check_inputs", own)]
+        try:
+            smallest: tuple[int, list[Any], str] | None = None
+            for one in sets:
+                self._current, self._outputs = one, None
+                inputs = self.inputs(seed, device)
+                size = sum(tensor.numel() * tensor.element_size() for tensor in tensors_of(inputs))
+                if smallest is None or size < smallest[0]:
+                    smallest = size, inputs, one.name
+        finally:
+            self._current, self._outputs = selected
+        assert smallest is not None
+        return smallest[1:]
 
     def _upstream(self, inputs: list[Any], device: Device) -> list[Tensor]:
         """Gradients of the floating outputs, to go back from: drawn like inputs, right after them."""

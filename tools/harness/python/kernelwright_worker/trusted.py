@@ -70,7 +70,7 @@ class Trusted:
 
     def handlers(self) -> dict[str, Any]:
         """Every operation by name."""
-        names = ("select", "draw", "share", "expect", "compare", "verify", "forget", "baseline", "place", "refill", "time", "clear", "fill", "copy_rate", "device_state")
+        names = ("select", "draw", "share", "expect", "compare", "verify", "forget", "baseline", "place", "refill", "time", "clear", "fill", "copy_rate", "device_state", "check_inputs")
         return {"load": self.load, "cuda_arch": _cuda_arch, **{name: self._on_loaded(name) for name in names}}
 
     def _on_loaded(self, name: str) -> Any:
@@ -274,6 +274,16 @@ class _Loaded:
     def clear(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         self._batch.clear()
         return {}
+
+    def check_inputs(self, body: dict[str, Any], _fds: list[int]) -> Reply:
+        """Inputs that the reference takes, in memory of the host: a process under a tool that follows device memory could not be told who has written it."""
+        inputs, name = self._problem.check_inputs(int(body["seed"]), self._device)
+        self._reference.run(inputs)
+        tensors: list[Tensor] = []
+        tree = encode(inputs, tensors, lambda tensor: tensor)
+        fd, entries = write_arena(tensors)
+        label = name or ", ".join(line for value in inputs for line in describe_value(value))
+        return Reply({"inputs": tree, "tensors": entries, "label": label, "skipped": None}, [fd])
 
     def copy_rate(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         return {"bytes_per_second": ceilings.copy_rate(self._device)}

@@ -90,7 +90,7 @@ class Untrusted:
         candidate, _device, _batch = self._built("construct")
         tensors = self._received(body, fds)
         state = [(name, tensors[place["tensor"]]) for name, place in body["state"]]
-        constructed = candidate.construct(_decoded(body["init"], [_fresh_copy(tensor, tensor.device) for tensor in tensors]), state, Form.parse(body.get("form")))
+        constructed = candidate.construct(decoded(body["init"], [_fresh_copy(tensor, tensor.device) for tensor in tensors]), state, Form.parse(body.get("form")))
         if self._integrity is not None:
             self._integrity.calls_begin()
         return constructed
@@ -99,7 +99,7 @@ class Untrusted:
         _candidate, device, _batch = self._built("inputs")
         own = self._copied(self._received(body, fds), tensors_of(self._inputs.get(body["entry"], [])), device)
         device.synchronize()
-        self._inputs[body["entry"]] = _decoded(body["inputs"], own)
+        self._inputs[body["entry"]] = decoded(body["inputs"], own)
         return {"located": [_locate(tensor.detach()) for tensor in own]}
 
     def _copied(self, received: list[Tensor], last: list[Tensor], device: Device) -> list[Tensor]:
@@ -206,19 +206,21 @@ def _shared(tensor: Tensor) -> tuple[dict[str, Any], Tensor]:
         return _locate(copy), copy
 
 
-def _decoded(tree: Tree, tensors: list[Tensor]) -> list[Any]:
+def decoded(tree: Tree, tensors: list[Tensor]) -> list[Any]:
+    """The values that a request carries."""
     try:
         return list(decode(tree, tensors))
     except Untransportable as error:
         raise WorkerError("internal", "decode", str(error)) from error
 
 
+def unexpected(error: BaseException, op: str) -> WorkerError:
+    """What a defect of ours is answered with."""
+    return failures.describe(error, "internal", op, lambda name: False)
+
+
 def main(channel: Channel) -> None:
     """Serves until the supervisor closes the channel."""
     keep_freed_memory()
     interpreter.mend()
-
-    def unexpected(error: BaseException, op: str) -> WorkerError:
-        return failures.describe(error, "internal", op, lambda name: False)
-
     serve(channel, Untrusted().handlers(), unexpected)

@@ -51,6 +51,33 @@ class SeveralSets(WorkerCase):
         loaded, _fds = self.load(self.start("trusted"), MODEL + "def get_inputs():\n    return [torch.randn(3), torch.randn(3)]\n", "cpu")
         self.assertEqual(loaded["sets"], [""])
 
+    def test_a_deep_check_takes_the_smallest_set_and_leaves_the_selected_one(self) -> None:
+        trusted = self.start("trusted")
+        self.load(trusted, SHAPES, "cpu")
+        trusted.ask("select", set=1)
+        reply, _fds = trusted.request("check_inputs", seed=3)
+        self.assertEqual((reply["label"], [entry["shape"] for entry in reply["tensors"]]), ("half", [[16], [16]]))
+        drawn, _fds = trusted.request("draw", entry=0, seed=3, kind="problem")
+        self.assertEqual([entry["shape"] for entry in drawn["tensors"]], [[64, 3], [64, 3]])
+
+    def test_a_problem_may_offer_inputs_for_the_deep_check(self) -> None:
+        trusted, check = self.start("trusted"), self.start("check")
+        offered = SHAPES + "\ndef get_check_inputs():\n    return get_inputs(2, 2)\n"
+        self.prepare(trusted, check, offered, HONEST.replace("return", "assert x.shape == (2, 2); return"), "cpu")
+        reply, fds = trusted.request("check_inputs", seed=3)
+        self.assertEqual((reply["label"], [entry["shape"] for entry in reply["tensors"]]), ("get_check_inputs()", [[2, 2], [2, 2]]))
+        self.assertEqual(check.ask("check", fds, inputs=reply["inputs"], tensors=reply["tensors"]), {})
+        with self.assertRaises(Failed) as raised:
+            check.ask("run", entry=0, poison=False)
+        self.assertEqual(raised.exception.error["kind"], "internal")
+
+    def test_inputs_for_the_deep_check_that_the_reference_does_not_take_are_the_problems_mistake(self) -> None:
+        trusted = self.start("trusted")
+        self.load(trusted, SHAPES + "\ndef get_check_inputs():\n    return [torch.randn(2)]\n", "cpu")
+        with self.assertRaises(Failed) as raised:
+            trusted.request("check_inputs", seed=3)
+        self.assertEqual(raised.exception.error["kind"], "problem_run")
+
     def test_sets_that_are_none_are_refused(self) -> None:
         for source in (MODEL + "SHAPES = []\ndef get_inputs(n): return []\n", MODEL + "def get_inputs_list(): return []\n", MODEL + "SHAPES = [1]\n"):
             with self.assertRaises(Failed) as raised:

@@ -23,6 +23,8 @@ pub enum Role {
     Trusted,
     /// Runs one candidate; never believed, and confined.
     Untrusted,
+    /// Has one candidate make one call under a program that looks on; never believed, and confined.
+    Check,
     /// Takes figures of the machine and of the user's problem; believed.
     Profile,
     /// Takes figures of one candidate with the candidate in its own process; never believed, and confined.
@@ -40,6 +42,7 @@ impl Role {
         match self {
             Self::Trusted => "trusted",
             Self::Untrusted => "untrusted",
+            Self::Check => "check",
             Self::Profile | Self::ProfileCandidate => "profile",
             Self::Compile => "compile",
             Self::Builder => "builder",
@@ -49,7 +52,7 @@ impl Role {
 
     /// Whether it runs candidate code.
     pub(super) fn is_confined(self) -> bool {
-        matches!(self, Self::Untrusted | Self::ProfileCandidate | Self::Compile | Self::Builder)
+        matches!(self, Self::Untrusted | Self::Check | Self::ProfileCandidate | Self::Compile | Self::Builder)
     }
 }
 

@@ -131,6 +131,15 @@ pub struct Worker {
     scratch: Scratch,
 }
 
+/// What remains of a worker that was left to end by itself.
+#[derive(Debug)]
+pub struct Left {
+    /// What it has left in its folder.
+    pub scratch: Scratch,
+    /// How it ended, or the program around it; none where it had to be ended.
+    pub exit: Option<Exit>,
+}
+
 /// What is still to come from a worker. An asker that gives up leaves it behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owes {
@@ -320,14 +329,14 @@ impl Worker {
     }
 
     /// Lets it come to its own end, at most for `limit`, since a program around it may have something to write down; then as [`Self::finish`].
-    pub async fn leave(self, limit: Duration) -> Scratch {
+    pub async fn leave(self, limit: Duration) -> Left {
         let Self { group, channel, log, scratch, .. } = self;
         drop(channel);
         group.thaw();
-        let _ = tokio::time::timeout(limit, group.exited()).await;
+        let exit = tokio::time::timeout(limit, group.exited()).await.ok();
         group.end().await;
         log.shorten();
-        scratch
+        Left { scratch, exit }
     }
 
     /// As [`Self::end`], with what it has left in its folder: nobody is there any more who could change it.
