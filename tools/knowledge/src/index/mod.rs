@@ -28,7 +28,7 @@ pub(crate) use users::of_pack;
 use crate::tokenize::analyzer;
 
 /// Changes whenever chunks, tokens or fields do.
-const FORMAT: &str = "3";
+const FORMAT: &str = "4";
 
 /// A writer's buffer. A pack of 20 MB fits; larger ones are written in pieces, which keeps memory bounded.
 const WRITER_BYTES: usize = 128 << 20;
