@@ -1,8 +1,8 @@
 //! Words that stand for each other in this field, out of `thesaurus.txt`.
 //!
 //! A question is put in the words of whoever has the problem, an answer in those of whoever knows it: "two runs differ in the low bits" is
-//! answered under "determinism". Statistics of the texts do not bring the two together (vectors out of co-occurrence and expansion by the first
-//! results were tried and moved nothing); a table does, where it has the words.
+//! answered under "determinism". Statistics of the texts hardly bring the two together (`tests/retrieval/README.md` says what was tried); a
+//! table does, where it has the words.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
