@@ -167,6 +167,14 @@ pub(crate) fn is_hidden(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
 }
 
+/// Hidden folders that are documentation all the same: what was written for agents about a project.
+const OF_AGENTS: [&str; 2] = [".agents", ".claude"];
+
+/// What no document is looked for in.
+pub(crate) fn is_passed_over(path: &Path) -> bool {
+    is_hidden(path) && !OF_AGENTS.iter().any(|name| path.ends_with(name))
+}
+
 fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
 }

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use super::FOLDER;
 use super::format::Format;
-use crate::files::is_hidden;
+use crate::files::is_passed_over;
 use crate::problem::PackError;
 
 /// How deep folders may lie in each other; a guard against mounts that contain themselves.
@@ -31,7 +31,7 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    /// Lists `documents/` of a pack's folder. Hidden files, links and what is no document are passed over; a missing folder is an empty one.
+    /// Lists `documents/` of a pack's folder. What is hidden, links and what is no document are passed over; a missing folder is an empty one.
     pub(crate) fn of(root: &Path) -> Result<Self, PackError> {
         let folder = root.join(FOLDER);
         let mut listing = Self::default();
@@ -50,7 +50,7 @@ impl Listing {
         for entry in fs::read_dir(folder).map_err(failed(folder))? {
             let entry = entry.map_err(failed(folder))?;
             let path = entry.path();
-            if is_hidden(&path) {
+            if is_passed_over(&path) {
                 continue;
             }
             // Of the entry itself: a link is neither a folder nor a file here.
@@ -82,7 +82,8 @@ mod tests {
         let root = TempDir::new().unwrap();
         let top = root.path().join(FOLDER);
         fs::create_dir_all(top.join("b/.git")).unwrap();
-        for name in ["b/one.md", "a.cu", "picture.png", "b/.git/config.txt", ".hidden.md"] {
+        fs::create_dir_all(top.join("b/.agents/skills")).unwrap();
+        for name in ["b/one.md", "a.cu", "picture.png", "b/.git/config.txt", "b/.agents/skills/tune.md", ".hidden.md"] {
             fs::write(top.join(name), "text").unwrap();
         }
         fs::File::create(top.join("huge.md")).unwrap().set_len(200 << 20).unwrap();
@@ -90,7 +91,8 @@ mod tests {
         symlink("/etc", top.join("linked")).unwrap();
         let found: Vec<(String, u64)> =
             Listing::of(root.path()).unwrap().documents.into_iter().map(|file| (file.path, file.bytes)).collect();
-        assert_eq!(found, [("a.cu".to_owned(), 4), ("b/one.md".to_owned(), 4)]);
+        let expected = ["a.cu", "b/.agents/skills/tune.md", "b/one.md"].map(|path| (path.to_owned(), 4));
+        assert_eq!(found, expected);
         assert!(Listing::of(Path::new("/does/not/exist")).unwrap().documents.is_empty());
     }
 }

@@ -13,6 +13,7 @@ use zip::ZipArchive;
 
 use super::error::HomeError;
 use crate::document::Format;
+use crate::files::is_passed_over;
 
 /// Of all files together.
 const MAX_BYTES: u64 = 2 << 30;
@@ -144,7 +145,7 @@ impl<'a> Unpacking<'a> {
     fn file(&mut self, name: &str, content: &mut impl Read) -> Result<(), HomeError> {
         let path = self.inside(name)?;
         let is_wanted = path.ends_with("pack.toml") || Format::of(&path).is_some();
-        let is_hidden = path.components().any(|part| part.as_os_str().to_string_lossy().starts_with('.'));
+        let is_hidden = path.components().any(|part| is_passed_over(part.as_ref()));
         if !is_wanted || is_hidden {
             return Ok(());
         }

@@ -14,7 +14,7 @@ use super::error::HomeError;
 use super::origin::Origin;
 use super::source::Fetched;
 use crate::document::{Document, FOLDER, Format, PdfReader, extracted};
-use crate::files::{FOLDERS, is_hidden};
+use crate::files::{FOLDERS, is_hidden, is_passed_over};
 use crate::read::is_name;
 
 /// More documents than any manual has; each is a file in the home.
@@ -186,7 +186,7 @@ impl Copying<'_> {
         for entry in listed {
             let entry = entry.map_err(|error| HomeError::io(folder, error))?;
             let path = entry.path();
-            if is_hidden(&path) || path == self.home {
+            if is_passed_over(&path) || path == self.home {
                 continue;
             }
             let kind = entry.file_type().map_err(|error| HomeError::io(&path, error))?;

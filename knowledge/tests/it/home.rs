@@ -90,6 +90,7 @@ fn a_folder_of_documents_becomes_a_pack_and_says_what_it_left_out() {
     let desk = Desk::new();
     desk.write("My Docs/guide/tiles.md", "# Tiles\n");
     desk.write("My Docs/page.html", "<p>Text");
+    desk.write("My Docs/.claude/skills/tune.md", "# For agents\n");
     desk.write("My Docs/latin.txt", b"caf\xe9\n");
     desk.write("My Docs/picture.png", b"\x89PNG");
     for hidden in [".git/config.txt", ".venv/lib/guide.md", "guide/.cache/deep/tiles.md", "guide/.draft.md"] {
@@ -99,7 +100,7 @@ fn a_folder_of_documents_becomes_a_pack_and_says_what_it_left_out() {
     symlink("/etc/passwd", desk.path("My Docs/secrets.txt")).unwrap();
     let added = desk.add("My Docs").unwrap();
     assert_eq!((added.pack.id.as_str(), added.pack.vendor.as_deref()), ("my-docs", Some("aurora")));
-    assert_eq!(documents(&added), ["guide/tiles.md", "page.html"]);
+    assert_eq!(documents(&added), [".claude/skills/tune.md", "guide/tiles.md", "page.html"]);
     let skipped: Vec<String> = added.skipped.iter().map(ToString::to_string).collect();
     insta::assert_snapshot!(skipped.join("\n"), @"
     huge.md: 209715200 bytes, and at most 16777216 are read

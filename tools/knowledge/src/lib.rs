@@ -21,6 +21,7 @@ mod passages;
 mod rank;
 mod resources;
 mod server;
+mod stem;
 mod tokenize;
 
 pub use error::LibraryError;

@@ -11,6 +11,9 @@ const MIN_PASSAGE_BYTES: usize = 300;
 /// Neighbours are joined up to this size, so that one passage does not take the whole answer.
 const MAX_JOINED_BYTES: u64 = 3_200;
 
+/// How many times as many chunks as passages may be joined to better ones.
+const NEAR: usize = 4;
+
 /// Chunks of one entry that follow each other.
 #[derive(Clone, Debug)]
 pub(crate) struct Hit {
@@ -61,8 +64,8 @@ impl Hit {
 pub(crate) fn joined(found: &[Found], limit: usize) -> Vec<Hit> {
     let mut kept: Vec<Hit> = Vec::new();
     for (rank, found) in found.iter().enumerate() {
-        // What ranks far below the limit is not worth a place beside a good hit.
-        let is_near = rank < limit * 2;
+        // What ranks far below the limit is not worth room beside a good hit.
+        let is_near = rank < limit * NEAR;
         if is_near && kept.iter_mut().any(|better| better.takes(found)) {
             continue;
         }

@@ -7,8 +7,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use frostem::{Algorithm, Stemmer};
 use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer};
+
+use crate::stem::stem;
 
 /// Longer words are data, not language.
 const MAX_WORD_BYTES: usize = 120;
@@ -154,9 +155,8 @@ pub(crate) fn forms(word: &str) -> Forms {
         return Forms::default();
     }
     let mut found: Vec<String> = Vec::new();
-    let stemmer = Stemmer::new(Algorithm::English);
     let mut add = |part: String| {
-        let part = stem(&stemmer, part);
+        let part = stem(part);
         if !found.contains(&part) {
             found.push(part);
         }
@@ -171,22 +171,9 @@ pub(crate) fn forms(word: &str) -> Forms {
             add(lower);
         }
     }
-    let whole = stem(&stemmer, whole);
+    let whole = stem(whole);
     found.retain(|part| *part != whole);
     Forms { parts: found, whole }
-}
-
-fn stem(stemmer: &Stemmer, word: String) -> String {
-    if !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        return word;
-    }
-    let american = [("isation", "ization"), ("ising", "izing"), ("ised", "ized"), ("ise", "ize"), ("iser", "izer"), ("ises", "izes")]
-        .into_iter()
-        .find_map(|(british, american)| Some(format!("{}{american}", word.strip_suffix(british)?)))
-        // What only looks British changes in texts and questions alike.
-        .filter(|word| word.len() > 6)
-        .unwrap_or(word);
-    stemmer.stem(&american).to_string()
 }
 
 /// `num_warps`, `ModelNew`, `WGMMAShape`, `bf16`: the parts that each have a meaning of their own.
@@ -198,7 +185,9 @@ fn parts(component: &str) -> Vec<String> {
         for (i, &character) in characters.iter().enumerate() {
             let boundary = i > 0 && {
                 let before = characters[i - 1];
-                let next_is_lower = characters.get(i + 1).is_some_and(|next| next.is_lowercase());
+                // `GPUs` are several GPUs, not a `GP` and `us`.
+                let is_plural = characters.get(i + 1) == Some(&'s') && characters.get(i + 2).is_none_or(|next| !next.is_lowercase());
+                let next_is_lower = characters.get(i + 1).is_some_and(|next| next.is_lowercase()) && !is_plural;
                 before.is_numeric() != character.is_numeric()
                     || (before.is_lowercase() && character.is_uppercase())
                     || (before.is_uppercase() && character.is_uppercase() && next_is_lower)
@@ -233,6 +222,7 @@ mod tests {
         check("__syncthreads();", "syncthread");
         check("ModelNew WGMMAShape", "model new modelnew wgmma shape wgmmashap");
         check("sm_90a bf16", "sm 90 sm_90a bf 16 bf16");
+        check("GPUs numSMs CTAs2", "gpu num sm numsm cta ctas2");
     }
 
     #[test]

@@ -1,10 +1,16 @@
 //! The search index over chunks: tantivy, one for all built-in packs, one for each pack of the user.
 //!
 //! Chunks keep their text, so that a passage needs no file. An index lies in a folder whose name holds the version of the format: what an
-//! older executable left is not read. How it gets there without ever being half of one is [`build`]'s business.
+//! older executable left is not read. How it gets there without ever being half of one is the business of
+//! [`mod@built_in`] and [`users`].
 
-mod build;
+mod add;
+mod built_in;
+mod changes;
+mod error;
+mod nature;
 mod state;
+mod users;
 
 use kernelwright_packs::{Entry, Pack};
 use kernelwright_protocol::EntryKind;
@@ -14,13 +20,18 @@ use tantivy::schema::{
 use tantivy::tokenizer::TokenizerManager;
 use tantivy::{DocAddress, Index, IndexReader, ReloadPolicy, Searcher, TantivyError};
 
-pub use build::IndexError;
-pub(crate) use build::{built_in, of_pack};
+pub(crate) use built_in::built_in;
+pub use error::IndexError;
+pub(crate) use nature::Nature;
+pub(crate) use users::of_pack;
 
 use crate::tokenize::analyzer;
 
 /// Changes whenever chunks, tokens or fields do.
-const FORMAT: &str = "3";
+const FORMAT: &str = "4";
+
+/// A writer's buffer. A pack of 20 MB fits; larger ones are written in pieces, which keeps memory bounded.
+const WRITER_BYTES: usize = 128 << 20;
 
 const TOKENIZER: &str = "code";
 
@@ -63,35 +74,6 @@ pub(crate) struct Fields {
     pub(crate) nature: Field,
     /// The text's length.
     pub(crate) bytes: Field,
-}
-
-/// What sort of text a chunk is, as far as ranking cares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Nature {
-    /// Documentation.
-    Prose,
-    /// Source code.
-    Code,
-    /// Source code that tests other source code.
-    Test,
-    /// Lists of what changed, licences, tables of contents.
-    Notes,
-    /// A kernel of a pack, to be read as a whole.
-    Example,
-    /// Source code that shows how something is used.
-    Sample,
-}
-
-impl Nature {
-    const ALL: [Self; 6] = [Self::Prose, Self::Code, Self::Test, Self::Notes, Self::Example, Self::Sample];
-
-    fn number(self) -> u64 {
-        self as u64
-    }
-
-    pub(crate) fn of(number: u64) -> Self {
-        usize::try_from(number).ok().and_then(|number| Self::ALL.get(number)).copied().unwrap_or(Self::Prose)
-    }
 }
 
 fn schema() -> (Schema, Fields) {

@@ -7,6 +7,7 @@
 mod question;
 mod read;
 mod score;
+mod thesaurus;
 mod vocabulary;
 
 use kernelwright_protocol::{Bottleneck, EntryKind, Phase};

@@ -2,7 +2,8 @@
 
 use crate::tokenize::{forms, words};
 
-use super::vocabulary::{CODE_WORDS, DOING_WORDS, FILLERS, QUESTION_WORDS, STOP_WORDS, equivalents};
+use super::thesaurus::others;
+use super::vocabulary::{CODE_WORDS, DOING_WORDS, EVERYDAY_WORDS, FILLERS, QUESTION_WORDS, STOP_WORDS};
 
 /// What sort of answer a question wants, as far as its form tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,12 +21,23 @@ pub(crate) enum Want {
 /// A word of a question.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Word {
-    /// Its place in the question; a word and its equivalents share one.
+    /// Its place in the question; a word and what stands for it share one.
     pub(crate) place: usize,
     /// The term to be found.
     pub(crate) term: String,
     /// How much of a match it is.
     pub(crate) weight: f32,
+    /// Whether the question itself has it.
+    pub(crate) origin: Origin,
+}
+
+/// Where a term comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The question, as a word or part of one.
+    Question,
+    /// What else is written for its words.
+    Otherwise,
 }
 
 /// A question as it is searched.
@@ -37,15 +49,18 @@ pub(crate) struct Question {
     pub(crate) places: usize,
     /// What it wants.
     pub(crate) want: Want,
-    /// The words that follow each other in it, as they stand, in lower case.
+    /// The telling words that follow each other in it, as terms.
     pub(crate) pairs: Vec<(String, String)>,
 }
 
-/// What an equivalent of a word counts.
-const EQUIVALENT: f32 = 0.5;
+/// What two words count that are written as one: `stream-k` and `streamk`.
+const JOINED: f32 = 0.5;
 
 /// What words count that questions have and answers rarely need.
 const FILLER: f32 = 0.4;
+
+/// What words of everyday language count.
+const EVERYDAY: f32 = 0.75;
 
 /// More words are a file, not a question: the rest is left out.
 const MAX_WORDS: usize = 200;
@@ -54,42 +69,61 @@ impl Question {
     /// Reads a question. Any text is one.
     pub(crate) fn read(text: &str) -> Self {
         let mut question = Self { words: Vec::new(), places: 0, want: want(text), pairs: Vec::new() };
-        let lower = text.to_lowercase();
-        let plain: Vec<&str> = words(&lower).take(MAX_WORDS).collect();
-        question.pairs = plain.windows(2).map(|pair| (pair[0].to_owned(), pair[1].to_owned())).collect();
-        let telling = |word: &&str| !STOP_WORDS.contains(&word.to_ascii_lowercase().as_str());
-        let mut all: Vec<&str> = words(text).filter(telling).take(MAX_WORDS).collect();
+        let mut all: Vec<&str> = words(text).filter(|word| is_telling(word)).take(MAX_WORDS).collect();
         if all.is_empty() {
             // Nothing but words that say nothing: then they are what is asked.
             all = words(text).take(MAX_WORDS).collect();
         }
-        let stems: Vec<String> = all.iter().map(|word| forms(word).whole).collect();
-        for (i, word) in all.iter().enumerate() {
-            let place = question.places;
-            let is_filler = FILLERS.contains(&word.to_ascii_lowercase().as_str());
-            let weight = if is_filler { FILLER } else { 1.0 };
+        let terms: Vec<String> = all.iter().map(|word| forms(word).whole).collect();
+        let everything: Vec<String> = words(text).take(MAX_WORDS).map(|word| forms(word).whole).collect();
+        question.pairs = terms.windows(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+        question.places = all.len();
+        for (place, word) in all.iter().enumerate() {
             let found = forms(word);
-            let known = question.words.len();
-            for part in found.parts {
-                question.add(Word { place, term: part, weight });
+            let weight = weight(word);
+            for term in found.parts.into_iter().chain([found.whole]) {
+                question.add(Word { place, term, weight, origin: Origin::Question });
             }
-            if !found.whole.is_empty() {
-                question.add(Word { place, term: found.whole, weight });
+        }
+        for (place, word) in all.iter().enumerate() {
+            let weight = weight(word);
+            for (term, part) in others(&terms[place..], &everything) {
+                question.add(Word { place, term: term.to_owned(), weight: weight * part, origin: Origin::Otherwise });
             }
-            for other in equivalents(&stems[i..]) {
-                question.add(Word { place, term: other, weight: weight * EQUIVALENT });
+            if let Some(next) = all.get(place + 1) {
+                let term = forms(&format!("{word}{next}").to_lowercase()).whole;
+                question.add(Word { place, term, weight: weight * JOINED, origin: Origin::Otherwise });
             }
-            question.places += usize::from(question.words.len() > known);
         }
         question
     }
 
-    /// Each term once, with its best weight.
+    /// Each term once, with its best weight; the question's own words are there before what is written for them.
     fn add(&mut self, word: Word) {
+        if word.term.is_empty() {
+            return;
+        }
         match self.words.iter_mut().find(|known| known.term == word.term) {
-            Some(known) => known.weight = known.weight.max(word.weight),
+            Some(known) if known.origin == word.origin => known.weight = known.weight.max(word.weight),
+            Some(_) => {}
             None => self.words.push(word),
         }
+    }
+}
+
+/// Whether a word says anything.
+pub(super) fn is_telling(word: &str) -> bool {
+    !STOP_WORDS.contains(&word.to_ascii_lowercase().as_str())
+}
+
+fn weight(word: &str) -> f32 {
+    let word = word.to_ascii_lowercase();
+    if FILLERS.contains(&word.as_str()) {
+        FILLER
+    } else if EVERYDAY_WORDS.contains(word.as_str()) {
+        EVERYDAY
+    } else {
+        1.0
     }
 }
 
@@ -131,15 +165,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identifiers_count_with_their_parts_and_abbreviations_with_their_words() {
+    fn a_question_brings_its_words_and_what_is_written_for_them() {
         let check = |text: &str, expected: &str| {
             let words: Vec<String> = Question::read(text).words.into_iter().map(|word| format!("{}:{}", word.term, word.weight)).collect();
             assert_eq!(words.join(" "), expected, "{text}");
         };
-        check("How do I use the num_warps of a kernel?", "use:0.4 num:1 warp:1 num_warps:1 kernel:1");
-        check("smem size", "smem:1 share:0.5 memori:0.5 size:1");
-        check("shared memory", "share:1 smem:0.5 memori:1");
-        check("what is it", "what:1 is:1 it:1");
+        check("How do I use the num_warps of a kernel?", "use:0.4 num:1 warp:1 num_warps:1 kernel:1 usenum_warps:0.2 num_warpskernel:0.5");
+        check("TMEM width", "tmem:1 width:1 tensor:0.3 memori:0.3 tmemwidth:0.5 bit:0.3");
+        check("tensor memory", "tensor:1 memori:1 tmem:0.3 tensormemori:0.5");
+        check("stream-k", "stream:1 k:1 streamk:0.5");
+        check("what is it", "what:1 is:1 it:1 whati:0.5 isit:0.5");
         check("((( ~!@ \"' AND ^2 +-", "2:1");
         assert!(Question::read(&"tile ".repeat(10_000)).pairs.len() < 1_000);
     }

@@ -1,8 +1,7 @@
-//! The words of the field that mean the same, and words that mean nothing.
+//! Words that mean little or nothing, and words that show what is asked for.
 
+use std::collections::HashSet;
 use std::sync::LazyLock;
-
-use crate::tokenize::forms;
 
 /// Words that fit every question and say nothing about any.
 pub(super) const STOP_WORDS: [&str; 62] = [
@@ -18,6 +17,29 @@ pub(super) const FILLERS: [&str; 40] = [
     "make", "makes", "mean", "means", "more", "much", "must", "need", "needs", "no", "not", "one", "only", "out", "over", "same", "some",
     "still", "take", "takes", "use", "used", "using", "want", "where", "without",
 ];
+
+/// Words of everyday language: rare in documentation, and no less beside the point for that. Their rareness would make them weigh much.
+pub(super) static EVERYDAY_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    "again against ago almost alone along already also although always am among another anyone anything around ask asked away back \
+     bad based because become being believe best better big bit bring call called came care case change clear close come comes coming \
+     common complete course current day days deal different difficult doing done down due during easy either else end enough entire \
+     especially etc even ever every everyone everything exactly except expect fact far feel few find follow following found full \
+     further gave general getting give given gives giving go goes going gone good got great guess half happened happening hard hear \
+     help her here high his hold huge idea important include included including inside interesting itself keep kept kind knew know \
+     known knows large last late later learn least leave left less let likely little live long longer look looking looks lot lots \
+     made main maintain making many matter may maybe meant met might mind most mostly move moving myself name near nearly needed \
+     never new next nice normal normally nothing now number off often oh ok old once ones open order other others own part particular \
+     past people perhaps person piece place places please point possible pretty probably problem problems provide put question quite \
+     rather reading ready real really reason recent recently related rest right run running runs said say says second see seeing seem \
+     seems seen sense serious set several show shown shows side similar simple simply since single small someone something sometimes \
+     soon sort special start started starting stop story stuff such sure taken taking talk tell telling thank thanks thing things \
+     think thinking third though thought through time times today together told too took toward towards trouble true try trying turn \
+     turns under understand until up upon us useful usually various very via wanted wants watch way ways well went whatever whether \
+     while who whole whose wish within wonder work worked working works worse worst worth write writing written wrong wrote year \
+     years yet your yourself"
+        .split_ascii_whitespace()
+        .collect()
+});
 
 /// How questions for an explanation begin.
 pub(super) const QUESTION_WORDS: [&str; 20] = [
@@ -94,61 +116,3 @@ pub(super) const DOING_WORDS: [&str; 44] = [
 /// What is asked for when a question names a thing that is written.
 pub(super) const CODE_WORDS: [&str; 12] =
     ["kernel", "kernels", "implementation", "example", "code", "source", "gemm", "gemv", "matmul", "class", "function", "template"];
-
-/// What is written both ways: an abbreviation, and the words that it stands for.
-const EQUIVALENTS: [(&str, &[&str]); 34] = [
-    ("smem", &["shared", "memory"]),
-    ("gmem", &["global", "memory"]),
-    ("tmem", &["tensor", "memory"]),
-    ("dsmem", &["distributed", "shared", "memory"]),
-    ("tma", &["tensor", "memory", "accelerator"]),
-    ("cta", &["thread", "block"]),
-    ("cta", &["threadblock"]),
-    ("workgroup", &["thread", "block"]),
-    ("sm", &["streaming", "multiprocessor"]),
-    ("cu", &["compute", "unit"]),
-    ("lds", &["local", "data", "share"]),
-    ("vgpr", &["vector", "register"]),
-    ("sgpr", &["scalar", "register"]),
-    ("gemm", &["matmul"]),
-    ("gemm", &["matrix", "multiplication"]),
-    ("matmul", &["matrix", "multiplication"]),
-    ("mma", &["matrix", "multiply", "accumulate"]),
-    ("wgmma", &["warpgroup", "mma"]),
-    ("hbm", &["high", "bandwidth", "memory"]),
-    ("fma", &["fused", "multiply", "add"]),
-    ("simt", &["single", "instruction", "multiple", "thread"]),
-    ("ilp", &["instruction", "level", "parallelism"]),
-    ("pdl", &["programmatic", "dependent", "launch"]),
-    ("oom", &["out", "memory"]),
-    ("fp16", &["float16"]),
-    ("fp16", &["half"]),
-    ("bf16", &["bfloat16"]),
-    ("fp32", &["float32"]),
-    ("fp8", &["float8"]),
-    ("fp64", &["float64"]),
-    ("rng", &["random", "number"]),
-    ("jit", &["just", "time"]),
-    ("aot", &["ahead", "time"]),
-    ("sfu", &["special", "function", "unit"]),
-];
-
-/// The table as terms.
-static TERMS: LazyLock<Vec<(String, Vec<String>)>> = LazyLock::new(|| {
-    let term = |word: &str| forms(word).whole;
-    EQUIVALENTS.iter().map(|(short, long)| (term(short), long.iter().map(|word| term(word)).collect())).collect()
-});
-
-/// The terms that mean what the words at the start of `rest` (as terms) mean: the abbreviation of a phrase, or the words of one.
-pub(super) fn equivalents(rest: &[String]) -> Vec<String> {
-    let mut found = Vec::new();
-    for (short, long) in TERMS.iter() {
-        if rest.starts_with(long) {
-            found.push(short.clone());
-        }
-        if rest.first() == Some(short) {
-            found.extend(long.iter().cloned());
-        }
-    }
-    found
-}
