@@ -62,12 +62,13 @@ impl Captures {
 
     /// What a profiler said of a case, and of which device; nothing where it was not captured.
     pub fn read(&self, case: &Case, profiler: ProfilerKind) -> Result<Option<(Taken, TargetDescription)>, CaptureError> {
-        let endings: &[&str] = if profiler == ProfilerKind::Proton { &["hatchet.gz", "hatchet"] } else { &["csv.gz", "ncu-rep.gz", "ncu-rep"] };
+        let endings: &[&str] =
+            if profiler == ProfilerKind::Proton { &["hatchet.gz", "hatchet"] } else { &["csv.gz", "ncu-rep.gz", "ncu-rep"] };
         let files = endings.iter().map(|ending| self.folder.join(file(case, ending)));
         let Some(file_of_profiler) = files.into_iter().find(|path| path.is_file()) else { return Ok(None) };
         let Measured { wall_per_call_ns, work, proton_calls } = json(&self.folder.join(file(case, "json")))?;
         let calls = proton_calls.filter(|_| profiler == ProfilerKind::Proton);
-        let capture = import(&file_of_profiler)?.of_calls(calls.unwrap_or(1));
+        let capture = import(&file_of_profiler)?.over(calls.unwrap_or(1));
         let capture = Capture { wall_per_call_ns: Some(wall_per_call_ns), ..capture };
         let taken = Taken { capture, before: vec![], work, files: vec![file_of_profiler], passed_over: vec![] };
         Ok(Some((taken, self.target.clone())))

@@ -3,6 +3,7 @@
 
 mod adversarial;
 mod agent;
+mod around;
 mod aurora;
 mod bad_input;
 mod bottlenecks;
@@ -18,4 +19,3 @@ mod profile;
 mod soak;
 mod suite;
 mod support;
-mod under;

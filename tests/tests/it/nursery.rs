@@ -36,7 +36,7 @@ impl Yard {
             threads: 1,
             limits: sandbox::Limits::default(),
             variables: vec![],
-            under: vec![],
+            around: None,
             readable: vec![],
             log: WorkerLog::at(scratch.path().join("worker.log")),
             scratch,

@@ -197,7 +197,7 @@ impl KernelCompiler {
             threads: self.threads(),
             limits: settings.limits,
             variables: vec![],
-            under: vec![],
+            around: None,
             readable: vec![],
             scratch: Scratch::new(&settings.cache_dir)?,
             log: WorkerLog::at(log.path().join("worker.log")),

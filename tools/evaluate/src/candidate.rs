@@ -247,10 +247,14 @@ impl Candidate {
         Trace::deserialize(reply.ok).ok()
     }
 
-    /// Ends the process and waits until it is gone; what was noticed.
-    pub(crate) async fn end(self) -> Vec<Finding> {
+    /// What was noticed beside the verdict.
+    pub(crate) fn noticed(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.noticed)
+    }
+
+    /// Ends the process and waits until it is gone.
+    pub(crate) async fn end(self) {
         self.worker.end().await;
-        self.noticed
     }
 
     /// Reads what lies in host memory, at most `limit` bytes, and rewrites `tensors` to where it lies now; the worker is stopped between

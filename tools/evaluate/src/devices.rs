@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use kernelwright_harness::visible_devices;
 use kernelwright_protocol::{Backend, Target};
 
 use crate::shelf::Shelf;
@@ -13,9 +14,6 @@ const DRIVER: &str = "/proc/driver/nvidia/gpus";
 
 /// What the driver's file of a device says it is.
 const MODEL: &str = "Model:";
-
-/// The variable that hides devices from CUDA.
-const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 
 /// Every device that was asked for, and how much waits for it.
 #[derive(Debug, Default)]
@@ -74,7 +72,7 @@ impl Devices {
 /// How many GPUs CUDA shows that are like the first; only the first where they differ: times of different devices are not to be compared.
 fn count() -> u16 {
     let all = alike(Path::new(DRIVER));
-    let visible = std::env::var(VISIBLE).ok().map(|list| list.split(',').filter(|name| !name.trim().is_empty()).count());
+    let visible = visible_devices().map(|list| list.to_string_lossy().split(',').filter(|name| !name.trim().is_empty()).count());
     u16::try_from(visible.map_or(all, |visible| visible.min(all))).unwrap_or(1).max(1)
 }
 

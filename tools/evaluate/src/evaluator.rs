@@ -188,7 +188,12 @@ impl Evaluator {
         if matches!(&outcome, Ok(correct) if correct.timing.is_some()) {
             workshop.learn(triton, launches::look(&mut candidate).await);
         }
-        let noticed = candidate.end().await;
+        let noticed = candidate.noticed();
+        if can_overlap(&problem) {
+            workshop.end(request.target, candidate).await;
+        } else {
+            candidate.end().await;
+        }
         let mut findings: Vec<Finding> = problem.degenerate().into_iter().chain(degraded(&sandbox)).chain(not_forked(reason)).collect();
         let verdict = match outcome {
             Ok(correct) => Verdict::Correct(Box::new(correct)),
@@ -261,6 +266,9 @@ impl Evaluator {
     }
 }
 
+/// The device has to hold the inputs of a call so often.
+const OVERLAP: u64 = 64;
+
 /// Does the work until it is cancelled.
 async fn until<T>(cancelled: &CancellationToken, work: impl Future<Output = T>) -> Result<T, EvaluateError> {
     tokio::select! {
@@ -273,6 +281,13 @@ async fn until<T>(cancelled: &CancellationToken, work: impl Future<Output = T>) 
 fn room(bytes_per_call: u64, limits: &Limits, problem: &Problem) -> Room {
     let memory = problem.facts.device_memory.unwrap_or(limits.memory.0);
     Room { bytes_per_call, memory: Bytes(memory / 4) }
+}
+
+/// Whether a candidate's process may still be ending while the next one is built and tried: on processors it would take their time, and of large
+/// inputs there may be no room for more.
+fn can_overlap(problem: &Problem) -> bool {
+    let inputs = problem.base_bytes().saturating_mul(OVERLAP);
+    problem.facts.device_memory.is_some_and(|memory| inputs <= memory)
 }
 
 /// One candidate on one problem, with both workers running.

@@ -3,9 +3,9 @@
 //! A process that holds the inputs of a batch before it is timed can work ahead, or know the answer from inputs like them. So they come
 //! after the candidate was stopped for the last time before its clock starts, from a draw of the problem's own distribution that it has not seen.
 //!
-//! On a CPU all inputs of a timed batch do: the candidate only makes room for them, and the supervisor writes them there. On a GPU another
-//! process has to use the device for that, which would be seen in the time. There a few calls of some batches get other inputs than those that
-//! were placed, and their outputs are always verified.
+//! All inputs of a timed batch do where rows can be moved in them: the candidate only makes room, and the supervisor writes them there, or on a GPU
+//! the trusted worker. Otherwise a few calls of some batches get other inputs than those that were placed, and their outputs are always
+//! verified.
 
 use kernelwright_protocol::Backend;
 
@@ -41,14 +41,12 @@ pub(crate) struct Ready {
     pub(crate) late: Late,
 }
 
-/// Draws inputs for timed batches on a CPU. None where the problem's inputs change their form from draw to draw, or cannot be made to differ
-/// from call to call by moving bytes.
+/// Draws inputs for timed batches. None where the problem's inputs change their form from draw to draw, or cannot be made to differ from call to
+/// call by moving bytes; nor on a GPU whose memory processes cannot share here, so that inputs come through the host.
 pub(crate) async fn unseen(problem: &mut Problem) -> Result<Option<Inputs>, EvaluateError> {
-    if problem.setting.target.backend != Backend::Cpu {
-        return Ok(None);
-    }
     let Ok(inputs) = problem.draw_only(LATE, draws::fresh()).await? else { return Ok(None) };
-    if problem.is_like_base(&inputs) && rotation::is_possible(&inputs.tensors) {
+    let reached = problem.setting.target.backend == Backend::Cpu || inputs.arena.is_none();
+    if reached && problem.is_like_base(&inputs) && rotation::is_possible(&inputs.tensors) {
         return Ok(Some(inputs));
     }
     problem.forget(&[LATE]).await?;
@@ -64,7 +62,7 @@ pub(crate) async fn place(
     late_calls: usize,
 ) -> Result<Ready, Stop> {
     if let Some(unseen) = unseen {
-        let placed = write(candidate, unseen, &mut calls).await?;
+        let placed = write(problem, candidate, unseen, &mut calls).await?;
         return Ok(Ready { calls, placed, late: Late::default() });
     }
     let placed = candidate.place(&calls).await?;
@@ -73,20 +71,33 @@ pub(crate) async fn place(
 }
 
 /// Makes room for the calls in the candidate's process and, now that it is stopped, writes the inputs there, rotated differently for each call.
-async fn write(candidate: &mut Candidate, unseen: &Inputs, calls: &mut [Placed]) -> Result<Locations, Stop> {
+async fn write(problem: &mut Problem, candidate: &mut Candidate, unseen: &Inputs, calls: &mut [Placed]) -> Result<Locations, Stop> {
     let placed = candidate.reserve(calls).await?;
-    let mut pieces = Vec::new();
+    let mut rooms = Vec::with_capacity(calls.len());
     for (index, call) in calls.iter_mut().enumerate() {
         let by = random_u32() % ROTATIONS;
         *call = call.instead(LATE, by);
         let told = placed.call(index).filter(|(tree, located)| **tree == unseen.tree && alike(located, &unseen.tensors));
         let (_, located) =
             told.ok_or_else(|| Stop::rejected("channel_tampering", "it says that its inputs are of another form than they are"))?;
-        for (index, window) in candidate.windows(&located)? {
-            pieces.extend(unseen.tensors.get(index).map(|tensor| rotation::pieces(window, tensor, by)).unwrap_or_default());
+        rooms.push((located, by));
+    }
+    match problem.setting.target.backend {
+        Backend::Cpu => {
+            let mut pieces = Vec::new();
+            for (located, by) in &rooms {
+                for (index, window) in candidate.windows(located)? {
+                    pieces.extend(unseen.tensors.get(index).map(|tensor| rotation::pieces(window, tensor, *by)).unwrap_or_default());
+                }
+            }
+            candidate.write(pieces, unseen).await?;
+        }
+        Backend::Cuda => {
+            if !problem.fill(LATE, &rooms).await? {
+                return Err(Stop::rejected("output_memory", "its inputs are said to lie where no memory of the device is"));
+            }
         }
     }
-    candidate.write(pieces, unseen).await?;
     Ok(placed)
 }
 
@@ -112,7 +123,7 @@ async fn refill(problem: &mut Problem, candidate: &Candidate, placed: &Locations
                 candidate.write(pieces.flatten().collect(), &inputs).await?;
             }
             Backend::Cuda => {
-                if !problem.fill(LATE, &located).await? {
+                if !problem.fill(LATE, &[(located, 0)]).await? {
                     late.unknown = Some(index);
                     break;
                 }

@@ -11,6 +11,7 @@ use serde_json::json;
 use tokio::sync::{Mutex, oneshot};
 
 use crate::builds::Builds;
+use crate::candidate::Candidate;
 use crate::draws::random_u32;
 use crate::nurseries::Nurseries;
 use crate::problem::{Problem, Setting};
@@ -44,6 +45,8 @@ struct Inner {
     cuda_archs: Mutex<HashMap<Target, Option<CudaArch>>>,
     /// One for each target. Its lock is kept while it is made, so that whoever has it knows that nothing is going on.
     spares: std::sync::Mutex<HashMap<Target, Arc<Mutex<Option<Spare>>>>>,
+    /// One for each target, kept while a process of the last evaluation comes to its end there.
+    endings: std::sync::Mutex<HashMap<Target, Arc<Mutex<()>>>>,
 }
 
 /// An untrusted worker that has opened its device already.
@@ -120,6 +123,7 @@ impl Workshop {
             logs: AtomicU32::new(0),
             nurseries: Nurseries::default(),
             spares: std::sync::Mutex::default(),
+            endings: std::sync::Mutex::default(),
             builds,
             installed: Mutex::default(),
             cuda_archs: Mutex::default(),
@@ -139,6 +143,7 @@ impl Workshop {
 
     /// A trusted worker with the problem loaded.
     pub(crate) async fn load(&self, source: &str, name: &str, setting: &Setting) -> Result<Problem, EvaluateError> {
+        self.ended(setting.target).await;
         let bench = Bench { backend: setting.target.backend, triton: TritonMode::Compiled, process: Limits::default().process };
         Problem::load(self.start(Role::Trusted, bench).await?.worker, source, name, setting).await
     }
@@ -163,16 +168,31 @@ impl Workshop {
         tokio::spawn(async move {
             *slot = None;
             let Ok(mut started) = inner.start(Role::Untrusted, bench).await else { return };
-            inner.nurseries.prepare(bench.triton).await;
+            inner.nurseries.of(bench.triton).prepare().await;
             if started.worker.ask("open", setting.to_json(), &[], trusted::STEP).await.is_ok() {
                 *slot = Some(Spare { bench, setting, started });
             }
         });
     }
 
-    /// Returns when nothing is prepared on the target any more that would disturb a measurement.
+    /// Returns when nothing is prepared on the target any more, and nothing ends there, that would disturb a measurement.
     pub(crate) async fn quiet(&self, target: Target) {
         drop(self.inner.spare(target).lock().await);
+        self.ended(target).await;
+    }
+
+    /// Ends a candidate's process, which takes a GPU a tenth of a second. Goes on by itself; [`Workshop::ended`] waits for it.
+    pub(crate) async fn end(&self, target: Target, candidate: Candidate) {
+        let ending = self.inner.ending(target).lock_owned().await;
+        tokio::spawn(async move {
+            candidate.end().await;
+            drop(ending);
+        });
+    }
+
+    /// Returns when the memory is free that the last candidate has used.
+    pub(crate) async fn ended(&self, target: Target) {
+        drop(self.inner.ending(target).lock().await);
     }
 
     /// Has Triton launchers built ahead for the next candidates; this goes on by itself.
@@ -180,8 +200,8 @@ impl Workshop {
         if !launchers.is_empty() {
             let inner = Arc::clone(&self.inner);
             tokio::spawn(async move {
-                inner.nurseries.learn(triton, launchers).await;
-                inner.nurseries.prepare(triton).await;
+                inner.nurseries.of(triton).learn(launchers).await;
+                inner.nurseries.of(triton).prepare().await;
             });
         }
     }
@@ -247,7 +267,7 @@ impl Workshop {
         tokio::spawn(async move {
             // Where nobody waits any more, the worker ends here.
             drop(answer.send(inner.start(role, bench).await));
-            inner.nurseries.prepare(bench.triton).await;
+            inner.nurseries.of(bench.triton).prepare().await;
         });
         started.await.unwrap_or_else(|error| Err(LaunchError::Start(std::io::Error::other(error))))
     }
@@ -256,6 +276,10 @@ impl Workshop {
 impl Inner {
     fn spare(&self, target: Target) -> Arc<Mutex<Option<Spare>>> {
         Arc::clone(self.spares.lock().unwrap_or_else(PoisonError::into_inner).entry(target).or_default())
+    }
+
+    fn ending(&self, target: Target) -> Arc<Mutex<()>> {
+        Arc::clone(self.endings.lock().unwrap_or_else(PoisonError::into_inner).entry(target).or_default())
     }
 
     fn threads(&self, triton: TritonMode) -> usize {
@@ -269,7 +293,7 @@ impl Inner {
     /// Forks a worker, or starts one from nothing where that cannot be.
     async fn start(&self, role: Role, bench: Bench) -> Result<Started, LaunchError> {
         let (nursery, worker) = (|| self.launch(Role::Nursery, bench), || self.launch(role, bench));
-        let forked = self.nurseries.fork(bench.triton, nursery, worker, trusted::START).await;
+        let forked = self.nurseries.of(bench.triton).fork(nursery, worker, trusted::START).await;
         let (worker, not_forked) = match forked {
             Ok(worker) => (worker, None),
             Err(reason) => (Worker::launch(worker()?, trusted::START).await?, Some(reason)),
@@ -300,7 +324,7 @@ impl Inner {
             threads: self.threads(bench.triton),
             limits: bench.process,
             variables,
-            under: vec![],
+            around: None,
             readable: if role == Role::Builder { vec![self.builds.readable().to_path_buf()] } else { vec![] },
             scratch,
             log: WorkerLog::at(log),

@@ -19,8 +19,8 @@ pub use error::HarnessError;
 pub use interpreter::Interpreter;
 pub use package::Package;
 pub use scratch::{Scratch, copy_beneath, default_cache, read_beneath};
-pub use surroundings::find_program;
+pub use surroundings::{find_program, visible_devices};
 pub use worker::{
-    Arena, AskError, Exit, FreezeError, Launch, LaunchError, Nursery, Ready, Refusal, Reply, Role, Watch, Window, Worker, WorkerLog,
-    supervise,
+    Arena, AskError, Exit, FreezeError, KeptNursery, Launch, LaunchError, Nursery, Ready, Refusal, Reply, Role, Watch, Window, Worker,
+    WorkerLog, supervise,
 };

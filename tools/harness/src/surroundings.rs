@@ -37,6 +37,12 @@ pub(crate) fn passed() -> Vec<(OsString, OsString)> {
     passed
 }
 
+/// Which GPUs CUDA is told to see, and so what their numbers mean.
+#[must_use]
+pub fn visible_devices() -> Option<OsString> {
+    std::env::var_os("CUDA_VISIBLE_DEVICES")
+}
+
 /// The `PATH` of workers: the folder of their interpreter, then this process's.
 pub(crate) fn search_path(first: Option<&std::path::Path>) -> OsString {
     let passed = passed().into_iter().find(|(name, _)| name == "PATH").map(|(_, path)| path).unwrap_or_default();

@@ -19,6 +19,7 @@ mod compare;
 mod compiled;
 mod counters;
 mod cpu;
+mod descriptions;
 mod diagnosis;
 mod digest;
 mod error;

@@ -3,43 +3,55 @@
 //! It counts only between `cudaProfilerStart` and `cudaProfilerStop`, which the worker puts around a call after warming up and autotuning: the
 //! problem's kernels and those that were only tried are not in the report. Clocks are left alone.
 //!
-//! Limits: around a candidate it shares the candidate's sandbox, which was made for a single process without connections. Where it cannot work
-//! in there it is passed over like any other rung.
+//! It stands around the worker's sandbox, which is as tight as without it: the libraries that it has put into the worker have their
+//! connections before a candidate is there. Its report goes where the worker cannot write.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kernelwright_harness::{LaunchError, Role, WorkerLog, find_program};
+use kernelwright_harness::sandbox::Around;
+use kernelwright_harness::{LaunchError, Role, Scratch, WorkerLog, find_program};
 use kernelwright_protocol::ProfilerKind;
 use serde::Deserialize;
 
 use crate::capture::Capture;
 use crate::claim::Ran;
-use crate::workers::{Under, Workers};
+use crate::workers::Workers;
 use crate::{ProfileError, ProfileRequest, import, kept, timed};
 
 /// Where installers put it, beside the `PATH`.
 const FOLDERS: [&str; 2] = ["/usr/local/cuda/bin", "/opt/nvidia/nsight-compute"];
-const ARGUMENTS: [&str; 13] = [
+/// Where it is installed: the program on the `PATH` is a script that looks for it.
+const INSTALLATIONS: [&str; 2] = ["/opt/nvidia", "/usr/local/cuda"];
+const ARGUMENTS: [&str; 10] = [
     "--clock-control",
     "none",
     "--profile-from-start",
     "off",
     "--target-processes",
     "all",
-    "--set",
-    "full",
     "--import-source",
     "yes",
     "--force-overwrite",
     "-o",
-    "profile",
+];
+/// The sections whose figures are read; each more costs runs of every kernel.
+const SECTIONS: [&str; 10] = [
+    "SpeedOfLight",
+    "ComputeWorkloadAnalysis",
+    "MemoryWorkloadAnalysis",
+    "MemoryWorkloadAnalysis_Tables",
+    "SchedulerStats",
+    "WarpStateStats",
+    "InstructionStats",
+    "LaunchStats",
+    "Occupancy",
+    "SourceCounters",
 ];
 const REPORT: &str = "profile.ncu-rep";
 /// Writing the report after the worker's end.
 const WRITING: Duration = Duration::from_secs(60);
 const LOG_BYTES: u64 = 16 << 10;
-const COLD: &str = "Every kernel was counted by itself and found the caches empty; a call in a row may find data there.";
 /// What it prints where the driver keeps its counters to administrators.
 const DENIED: &str = "ERR_NVGPUCTRPERM";
 
@@ -53,13 +65,11 @@ struct Ranged {
 pub(crate) async fn capture(workers: &Workers, request: &ProfileRequest) -> Result<(Capture, PathBuf), ProfileError> {
     let program = workers.settings().ncu.clone().or_else(|| find_program("ncu", &FOLDERS)).ok_or_else(missing)?;
     let program = program.canonicalize().unwrap_or(program);
-    let under = Under {
-        command: [program.to_string_lossy().into_owned()].into_iter().chain(ARGUMENTS.map(str::to_owned)).collect(),
-        readable: program.parent().map(PathBuf::from).into_iter().collect(),
-    };
+    let reports = Scratch::new(&workers.settings().cache_dir)?;
+    let around = around(&program, reports.path());
     let of_candidate = request.candidate.is_some();
     let role = if of_candidate { Role::ProfileCandidate } else { Role::Profile };
-    let asked = workers.start(role, request.target, under).await.map_err(|error| match error {
+    let asked = workers.start(role, request.target, Some(around)).await.map_err(|error| match error {
         ProfileError::Launch(LaunchError::Ended { tail, .. }) => failed(&tail),
         error => error,
     })?;
@@ -67,18 +77,29 @@ pub(crate) async fn capture(workers: &Workers, request: &ProfileRequest) -> Resu
     let mut session = workers.load(asked, &request.problem, request.candidate.as_deref()).await.map_err(|error| worded(error, &log))?;
     let ran: Ran = session.ask("run", "timing calls").await.map_err(|error| worded(error, &log))?;
     let Ranged { calls } = session.ask("range", "counting with Nsight Compute").await.map_err(|error| worded(error, &log))?;
-    let (scratch, _log) = session.asked.leave(WRITING).await;
-    let kept = kept::keep(&workers.settings().cache_dir, &scratch, REPORT)?;
+    let (_scratch, _log) = session.asked.leave(WRITING).await;
+    let kept = kept::keep(&workers.settings().cache_dir, &reports, REPORT)?;
     let said = log.tail(LOG_BYTES);
     let report = match kept {
         Some(report) if !said.contains(DENIED) => report,
         _ => return Err(failed(&said)),
     };
-    let mut capture = import(&report)?;
-    capture.calls = calls.max(1);
+    let mut capture = import(&report)?.over(calls);
     capture.wall_per_call_ns = Some(ran.wall_per_call_ns);
-    capture.limits.splice(0..0, timed::limits(of_candidate).chain([COLD.to_owned()]));
+    capture.limits.splice(0..0, timed::limits(of_candidate));
     Ok((capture, report))
+}
+
+/// It, with a report in `reports`, around the command that follows.
+fn around(program: &Path, reports: &Path) -> Around {
+    let report = reports.join(REPORT).to_string_lossy().into_owned();
+    let sections = SECTIONS.iter().flat_map(|section| ["--section", section]);
+    let words = ARGUMENTS.into_iter().chain([report.as_str()]).chain(sections).map(str::to_owned);
+    Around {
+        command: [program.to_string_lossy().into_owned()].into_iter().chain(words).collect(),
+        readable: INSTALLATIONS.iter().map(PathBuf::from).chain(program.parent().map(PathBuf::from)).collect(),
+        writable: vec![reports.to_path_buf()],
+    }
 }
 
 /// A worker that dies under it may have died of it: the next profiler will tell.

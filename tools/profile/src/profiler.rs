@@ -14,7 +14,8 @@ use tokio::sync::Mutex;
 use crate::ProfileError;
 use crate::capture::{Capture, Rung, Taken, Work};
 use crate::claim::{DescriptionClaim, WorkClaim};
-use crate::workers::{Under, Workers};
+use crate::descriptions::{self, Descriptions};
+use crate::workers::Workers;
 use crate::{compiled, cpu, ladder, ncu, proton, timed};
 
 /// Several measurements of less than half a second each, and CUDA's start.
@@ -97,8 +98,11 @@ struct OfProblem {
 
 impl Profiler {
     /// Nothing is started or looked for before the first question.
+    ///
+    /// This process becomes the one that orphans of workers come to, and is closed to inspection by processes of the same user.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
+        kernelwright_harness::supervise();
         let compiler = KernelCompiler::new(compiling(&settings));
         Self { workers: Workers::new(settings), compiler, known: Mutex::default() }
     }
@@ -225,7 +229,7 @@ impl Profiler {
         candidate: Option<&str>,
     ) -> Result<(Capture, Option<Work>), ProfileError> {
         let role = if candidate.is_some() { Role::ProfileCandidate } else { Role::Profile };
-        let asked = self.workers.start(role, request.target, Under::default()).await?;
+        let asked = self.workers.start(role, request.target, None).await?;
         let mut session = self.workers.load(asked, &request.problem, candidate).await?;
         let capture = match profiler {
             ProfilerKind::Cpu => cpu::capture(&mut session, candidate.is_some(), self.workers.threads()).await?,
@@ -244,13 +248,21 @@ impl Profiler {
         if let Some(description) = known.descriptions.get(&target) {
             return Ok(description.clone());
         }
+        let (interpreter, _) = self.workers.environment().await?;
+        let (kept, key) =
+            (Descriptions::below(&self.workers.settings().cache_dir), descriptions::key(target, self.workers.threads(), interpreter));
+        if let Some(description) = kept.find(&key) {
+            known.descriptions.insert(target, description.clone());
+            return Ok(description);
+        }
         say("starting Python and torch");
-        let mut asked = self.workers.start(Role::Profile, target, Under::default()).await?;
+        let mut asked = self.workers.start(Role::Profile, target, None).await?;
         say("measuring the target");
         let fields = json!({"device": target.to_string(), "threads": self.workers.threads()});
         let claim = asked.ask::<DescriptionClaim>("describe", fields, DESCRIBE_LIMIT, "measuring the target").await;
         asked.end().await;
         let description = claim?.into_description(target);
+        kept.keep(&key, &description);
         known.descriptions.insert(target, description.clone());
         Ok(description)
     }

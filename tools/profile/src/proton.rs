@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::capture::Capture;
 use crate::claim::Ran;
-use crate::workers::{Under, Workers};
+use crate::workers::Workers;
 use crate::{ProfileError, ProfileRequest, import, kept, timed};
 
 /// What the worker has Proton write, in its own folder.
@@ -24,7 +24,7 @@ struct Recorded {
 pub(crate) async fn capture(workers: &Workers, request: &ProfileRequest) -> Result<(Capture, PathBuf), ProfileError> {
     let of_candidate = request.candidate.is_some();
     let role = if of_candidate { Role::ProfileCandidate } else { Role::Profile };
-    let asked = workers.start(role, request.target, Under::default()).await?;
+    let asked = workers.start(role, request.target, None).await?;
     let mut session = workers.load(asked, &request.problem, request.candidate.as_deref()).await?;
     let ran: Ran = session.ask("run", "timing calls").await?;
     let Recorded { calls } = session.ask("proton", "profiling with Proton").await?;
@@ -34,7 +34,7 @@ pub(crate) async fn capture(workers: &Workers, request: &ProfileRequest) -> Resu
         reason: "it wrote no file".to_owned(),
         fix: "run a small program under `proton` by hand: it says more there".to_owned(),
     })?;
-    let mut capture = import(&report)?.of_calls(calls);
+    let mut capture = import(&report)?.over(calls);
     capture.wall_per_call_ns = Some(ran.wall_per_call_ns);
     capture.limits.splice(0..0, timed::limits(of_candidate).chain([timed::SAME_INPUTS.to_owned()]));
     Ok((capture, report))

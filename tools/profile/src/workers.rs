@@ -1,10 +1,12 @@
 //! Workers for questions: started for what they run, asked, and their silence worded.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use kernelwright_harness::sandbox::Limits;
-use kernelwright_harness::{HarnessError, Interpreter, Launch, Package, Role, Scratch, Worker, WorkerLog};
+use kernelwright_harness::sandbox::{Around, Limits};
+use kernelwright_harness::{HarnessError, Interpreter, KeptNursery, Launch, LaunchError, Package, Role, Scratch, Worker, WorkerLog};
 use kernelwright_protocol::Target;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -21,21 +23,17 @@ const CALLS_LIMIT: Duration = Duration::from_secs(300);
 const SEED: u64 = 1;
 /// How much of what a worker printed is told.
 const TAIL_BYTES: u64 = 2000;
+/// What serves to start workers ends when none was started for so long.
+const IDLE: Duration = Duration::from_secs(300);
 
 /// What every worker needs, found with the first question so that the server starts at once.
 #[derive(Debug)]
 pub(crate) struct Workers {
     settings: Settings,
     environment: OnceCell<(Interpreter, Package)>,
-}
-
-/// A program that runs a worker as its child.
-#[derive(Debug, Default)]
-pub(crate) struct Under {
-    /// The program and its arguments; empty where there is none.
-    pub(crate) command: Vec<String>,
-    /// What it needs to read.
-    pub(crate) readable: Vec<PathBuf>,
+    nursery: Arc<KeptNursery>,
+    /// How many workers were started.
+    uses: Arc<AtomicU64>,
 }
 
 /// A worker that was started for one target.
@@ -57,33 +55,60 @@ pub(crate) struct Session {
 
 impl Workers {
     pub(crate) fn new(settings: Settings) -> Self {
-        Self { settings, environment: OnceCell::new() }
+        Self { settings, environment: OnceCell::new(), nursery: Arc::default(), uses: Arc::default() }
     }
 
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Starts a worker for a target.
-    pub(crate) async fn start(&self, role: Role, target: Target, under: Under) -> Result<Asked, ProfileError> {
+    /// Starts a worker for a target: forks it, unless a program is to stand around it or this Python cannot be forked.
+    pub(crate) async fn start(&self, role: Role, target: Target, around: Option<Around>) -> Result<Asked, ProfileError> {
         let (interpreter, package) = self.environment().await?;
         let cache = &self.settings.cache_dir;
         let log = Scratch::new(cache)?;
-        let launch = Launch {
-            role,
-            interpreter,
-            package,
-            helper: self.settings.sandbox_helper.clone(),
-            backend: target.backend,
-            threads: self.threads(),
-            limits: Limits::default(),
-            variables: vec![],
-            under: under.command,
-            readable: under.readable,
-            scratch: Scratch::new(cache)?,
-            log: WorkerLog::at(log.path().join("worker.log")),
+        let launch = |role: Role| {
+            let scratch = Scratch::new(cache).map_err(|error| LaunchError::Start(std::io::Error::other(error)))?;
+            Ok(Launch {
+                role,
+                interpreter,
+                package,
+                helper: self.settings.sandbox_helper.clone(),
+                backend: target.backend,
+                threads: self.threads(),
+                limits: Limits::default(),
+                variables: vec![],
+                around: around.clone(),
+                readable: vec![],
+                scratch,
+                log: WorkerLog::at(log.path().join(if role == Role::Nursery { "nursery.log" } else { "worker.log" })),
+            })
         };
-        Ok(Asked { worker: Worker::launch(launch, START_LIMIT).await?, target, log })
+        self.rest_when_idle();
+        let forked = match around {
+            Some(_) => Err("a program stands around it".to_owned()),
+            None => self.nursery.fork(|| launch(Role::Nursery), || launch(role), START_LIMIT).await,
+        };
+        let worker = match forked {
+            Ok(worker) => worker,
+            Err(reason) => {
+                tracing::debug!(reason, "the worker is not forked");
+                Worker::launch(launch(role)?, START_LIMIT).await?
+            }
+        };
+        Ok(Asked { worker, target, log })
+    }
+
+    /// Ends the nursery some time after its last use.
+    fn rest_when_idle(&self) {
+        let (uses, nursery) = (Arc::clone(&self.uses), Arc::clone(&self.nursery));
+        let number = uses.fetch_add(1, Ordering::Relaxed) + 1;
+        tokio::spawn(async move {
+            tokio::time::sleep(IDLE).await;
+            if uses.load(Ordering::Relaxed) == number {
+                nursery.clear();
+            }
+        });
     }
 
     /// Has a worker load a problem's module, or a candidate's with the problem's inputs.
@@ -94,7 +119,8 @@ impl Workers {
         Ok(Session { asked, calls: calls.max(1) })
     }
 
-    async fn environment(&self) -> Result<&(Interpreter, Package), ProfileError> {
+    /// The Python that workers run, and the package that they run.
+    pub(crate) async fn environment(&self) -> Result<&(Interpreter, Package), ProfileError> {
         let find = || async {
             let (python, cache): (Option<PathBuf>, _) = (self.settings.python.clone(), self.settings.cache_dir.clone());
             let found = tokio::task::spawn_blocking(move || {

@@ -201,7 +201,7 @@ async fn start_worker(settings: &Settings, interpreter: &Interpreter) -> Result<
         threads: 1,
         limits: sandbox::Limits::default(),
         variables: vec![],
-        under: vec![],
+        around: None,
         readable: vec![],
         scratch,
         log,

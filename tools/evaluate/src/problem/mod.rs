@@ -20,6 +20,7 @@ use crate::draws::{Draw, DrawKind};
 use crate::request::trusted;
 use crate::sets::Sets;
 use crate::verdict::Stop;
+use crate::wire;
 
 /// A loaded problem.
 #[derive(Debug)]
@@ -112,6 +113,11 @@ impl Problem {
         self.base.0 == inputs.tree && alike(&self.base.1, &inputs.tensors)
     }
 
+    /// The size of the inputs of [`BASE`].
+    pub(crate) fn base_bytes(&self) -> u64 {
+        wire::total_bytes(&self.base.1)
+    }
+
     /// The inputs of an entry once more: on a GPU, what was made later lies where they were passed on before.
     pub(crate) async fn share(&mut self, entry: u32) -> Result<Inputs, EvaluateError> {
         let (drawn, fds): (Drawn, _) = self.ask("share", json!({"entry": entry}), &[]).await?;
@@ -173,10 +179,15 @@ impl Problem {
         self.ask::<Value>("forget", json!({"entries": entries}), &[]).await.map(drop)
     }
 
-    /// Writes the inputs of an entry into device memory of the candidate, which is stopped; whether that was possible.
-    pub(crate) async fn fill(&mut self, entry: u32, located: &[Value]) -> Result<bool, EvaluateError> {
-        let memory: Vec<_> = located.iter().map(|tensor| &tensor["memory"]["cuda_ipc"]).collect();
-        match self.ask::<Value>("fill", json!({"entry": entry, "memory": memory}), &[]).await {
+    /// Writes the inputs of an entry into device memory of the candidate, which is stopped: for each call where its tensors lie and by how much
+    /// they are rotated. Whether that was possible.
+    pub(crate) async fn fill(&mut self, entry: u32, calls: &[(Vec<Value>, u32)]) -> Result<bool, EvaluateError> {
+        let call = |(located, by): &(Vec<Value>, u32)| {
+            let memory: Vec<_> = located.iter().map(|tensor| &tensor["memory"]["cuda_ipc"]).collect();
+            json!({"memory": memory, "rotate": by})
+        };
+        let calls: Vec<_> = calls.iter().map(call).collect();
+        match self.ask::<Value>("fill", json!({"entry": entry, "calls": calls}), &[]).await {
             Ok(_) => Ok(true),
             Err(EvaluateError::Problem(refusal)) if refusal.kind == "unsupported" => Ok(false),
             Err(error) => Err(error),

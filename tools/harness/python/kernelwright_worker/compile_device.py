@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._subclasses import fake_tensor
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 #: Where fake memory starts: aligned as the allocator of a device aligns it, so that pointers specialise as real ones do.
@@ -190,6 +191,8 @@ def patch_torch(part: Part) -> None:
         setattr(torch.cuda, name, answer)
     if part.backend == "hip":
         torch.version.hip, torch.version.cuda = torch.version.hip or "7.0", None
+    # Some versions of torch open the device for the first fake tensor on it, whatever the mode says.
+    fake_tensor.init_gpu_context = lambda _device: None
     FakeTensor.data_ptr = _data_ptr
     nn.Module._apply = _apply
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import binascii
 import ctypes
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -150,34 +149,61 @@ class Outbox:
 
 def read(memory: object, nbytes: int) -> Tensor:
     """Copies a window out of another process's device memory into a flat byte tensor of our own, and drops the mapping."""
-    _handle, _offset, device = _parse(memory)
-    copy = torch.empty(nbytes, dtype=torch.uint8, device=torch.device("cuda", device))
-    _copy(memory, nbytes, lambda theirs: (copy.data_ptr(), theirs))
-    return copy
-
-
-def write(memory: object, window: Tensor) -> None:
-    """Copies a flat byte tensor of this device into a window of another process's device memory, and drops the mapping."""
-    _copy(memory, window.numel(), lambda theirs: (theirs, window.data_ptr()))
-
-
-def _copy(memory: object, nbytes: int, ends: Callable[[int], tuple[int, int]]) -> None:
-    """Copies between a window of another process and our own memory; `ends` gives destination and source from where the window is mapped."""
     handle, offset, device = _parse(memory)
+    copy = torch.empty(nbytes, dtype=torch.uint8, device=torch.device("cuda", device))
     mapped = ctypes.c_uint64()
     try:
         with torch.cuda.device(device):
             _call("cuIpcOpenMemHandle_v2", ctypes.byref(mapped), handle, _LAZY_ENABLE_PEER_ACCESS)
             try:
-                base, size = _extent(mapped.value)
-                if mapped.value - base + offset + nbytes > size:
-                    raise Untransportable(f"a window of {nbytes} bytes at {offset} in device memory of {size}")
-                _call("cuMemcpyDtoD_v2", *ends(mapped.value + offset), nbytes)
+                _check_window(mapped.value, offset, nbytes)
+                _call("cuMemcpyDtoD_v2", copy.data_ptr(), mapped.value + offset, nbytes)
                 torch.cuda.synchronize(device)
             finally:
                 _call("cuIpcCloseMemHandle", mapped.value)
     except DriverError as error:
         raise Untransportable(f"device memory that cannot be opened: {error}") from error
+    return copy
+
+
+class Mapped:
+    """Allocations of another process, each mapped once: batch after batch lies in the same ones, and mapping takes longer than most copies."""
+
+    def __init__(self) -> None:
+        #: By device and handle: where an allocation begins here.
+        self._open: dict[tuple[int, bytes], int] = {}
+
+    def clear(self) -> None:
+        """Gives them back: until then their memory is not free, whatever becomes of that process."""
+        for (device, _handle), base in self._open.items():
+            with torch.cuda.device(device):
+                torch.cuda.synchronize(device)
+                _driver().cuIpcCloseMemHandle(base)  # of a process that is gone there is nothing to close
+        self._open.clear()
+
+    def write(self, memory: object, offset: int, window: Tensor) -> None:
+        """Copies a flat byte tensor of this device to an offset in a window of that process's device memory; does not wait for the copy."""
+        handle, start, device = _parse(memory)
+        base = self._base(handle, device)
+        _check_window(base, start + offset, window.numel())
+        with torch.cuda.device(device):
+            _call("cuMemcpyDtoD_v2", base + start + offset, window.data_ptr(), window.numel())
+
+    def _base(self, handle: _Handle, device: int) -> int:
+        key = device, bytes(handle.reserved)
+        if key not in self._open:
+            mapped = ctypes.c_uint64()
+            with torch.cuda.device(device):
+                _call("cuIpcOpenMemHandle_v2", ctypes.byref(mapped), handle, _LAZY_ENABLE_PEER_ACCESS)
+            self._open[key] = mapped.value
+        return self._open[key]
+
+
+def _check_window(base: int, offset: int, nbytes: int) -> None:
+    """Raises `Untransportable` for a window that reaches beyond the allocation which is mapped at `base`."""
+    start, size = _extent(base)
+    if base - start + offset + nbytes > size:
+        raise Untransportable(f"a window of {nbytes} bytes at {offset} in device memory of {size}")
 
 
 def _parse(memory: object) -> tuple[_Handle, int, int]:

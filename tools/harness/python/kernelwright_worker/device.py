@@ -24,6 +24,8 @@ CUDA_POISON_BYTE = 0xFF
 _SMALL_BLOCK, _SMALL_BLOCKS = 512 << 10, 64
 _MIN_POISON = 64 << 20
 _DEFAULT_L2 = 64 << 20
+#: A GPU has little memory left below this part of it, and a process keeps much above that part.
+_LITTLE, _MUCH = 8, 16
 
 _FLAGS = (
     "cuda.matmul.allow_tf32",
@@ -125,6 +127,22 @@ class Device:
     def free_memory(self) -> int | None:
         """Bytes of device memory that nobody uses; `None` on the CPU, whose memory everything shares."""
         return torch.cuda.mem_get_info(self.torch)[0] if self.is_cuda else None
+
+    def make_room(self) -> None:
+        """Gives memory that torch only keeps back to a GPU that has little left: the other process needs room too."""
+        if not self.is_cuda:
+            return
+        free, total = torch.cuda.mem_get_info(self.torch)
+        if free < total // _LITTLE and self._kept() > total // _MUCH:
+            torch.cuda.empty_cache()
+
+    def make_all_room(self) -> None:
+        """The same however much is left, where it is a large part of the GPU's."""
+        if self.is_cuda and self._kept() > torch.cuda.mem_get_info(self.torch)[1] // _MUCH:
+            torch.cuda.empty_cache()
+
+    def _kept(self) -> int:
+        return torch.cuda.memory_reserved(self.torch) - torch.cuda.memory_allocated(self.torch)
 
     def poison(self, like: list[Tensor]) -> None:
         """Fills freed memory with a pattern, so that an output element nobody writes is seen. `unpoison` ends it on the CPU.

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .channel import WorkerError
-from .layout import editable_copy
+from .layout import editable_copy, window_of
 from .trees import map_tensors, tensors_of
 
 #: Leading dimensions are counted together until there are this many rows; as in the supervisor.
@@ -43,6 +43,11 @@ def can_scale(tensor: Tensor) -> bool:
     return (tensor.is_floating_point() or tensor.is_complex()) and tensor.dtype.itemsize >= 2
 
 
+def _is_rotated(tensor: Tensor) -> bool:
+    """Whether rows of the tensor can be moved."""
+    return can_scale(tensor) and tensor.dim() > 0 and tensor.is_contiguous() and tensor.numel() > 1
+
+
 def apply(inputs: list[Any], recipe: Recipe, device: torch.device) -> list[Any]:
     """Fresh inputs in memory of their own.
 
@@ -52,7 +57,7 @@ def apply(inputs: list[Any], recipe: Recipe, device: torch.device) -> list[Any]:
     floating = any(can_scale(tensor) and tensor.numel() > 1 for tensor in tensors_of(inputs))
 
     def change(tensor: Tensor) -> Tensor:
-        if can_scale(tensor) and tensor.dim() and tensor.is_contiguous() and tensor.numel() > 1:
+        if _is_rotated(tensor):
             return _rotated(tensor, recipe.rotate, device) if recipe.rotate else _in_one_pass(tensor, recipe, device)
         copy, elements = editable_copy(tensor, device)
         scaled = can_scale(tensor)
@@ -85,14 +90,27 @@ def _in_one_pass(tensor: Tensor, recipe: Recipe, device: torch.device) -> Tensor
 
 def _rotated(tensor: Tensor, by: int, device: torch.device) -> Tensor:
     """A dense tensor with its last rows in front. Rows are counted over as many of the leading dimensions as it takes to have `_ROWS` of them."""
+    copy = torch.empty_like(tensor.detach(), device=device)
+    copy.view(-1).copy_(torch.roll(tensor.detach().view(-1), _moved(tensor, by)))
+    return copy.requires_grad_(tensor.requires_grad)
+
+
+def _moved(tensor: Tensor, by: int) -> int:
+    """How many elements come in front."""
     rows = 1
     for length in tensor.shape:
         if rows >= _ROWS:
             break
         rows *= length
-    copy = torch.empty_like(tensor.detach(), device=device)
-    copy.view(-1).copy_(torch.roll(tensor.detach().view(-1), by % rows * (tensor.numel() // rows)))
-    return copy.requires_grad_(tensor.requires_grad)
+    return by % rows * (tensor.numel() // rows)
+
+
+def pieces(tensor: Tensor, by: int) -> list[tuple[int, Tensor]]:
+    """The bytes of a tensor as `rotate` puts them: pieces of its window, each with where it goes."""
+    window = window_of(tensor.detach())
+    moved = _moved(tensor, by) * tensor.dtype.itemsize if _is_rotated(tensor) else 0
+    split = window.numel() - moved
+    return [(to, piece) for to, piece in ((0, window[split:]), (moved, window[:split])) if piece.numel()]
 
 
 def _is_sorted(tensor: Tensor) -> bool:

@@ -43,18 +43,20 @@ class Repeated:
         self.synchronize()
 
     def _warm_up(self) -> float:
-        """Makes the first calls; returns the last one's time in seconds."""
+        """Makes the first calls; returns the last one's time in seconds, never the first one's, which is compilation."""
+        seconds = self._once()
         began = time.perf_counter()
-        seconds = 0.0
-        for _ in range(WARM_UP_CALLS):
-            start = time.perf_counter()
-            self.call()
-            self.synchronize()
-            now = time.perf_counter()
-            seconds = now - start
-            if now - began > WARM_UP_S:
+        for _ in range(WARM_UP_CALLS - 1):
+            seconds = self._once()
+            if time.perf_counter() - began > WARM_UP_S:
                 break
         return seconds
+
+    def _once(self) -> float:
+        start = time.perf_counter()
+        self.call()
+        self.synchronize()
+        return time.perf_counter() - start
 
     def time(self) -> int:
         """Finds `wall_ns`: the median call; on a device that queues calls, of the median of queued batches. How many calls it made."""

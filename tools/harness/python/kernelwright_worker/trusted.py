@@ -19,11 +19,15 @@ from .compare import Comparison, Expected, NanRule, compare
 from .device import Device, keep_freed_memory
 from .draws import LABELS, transform
 from .problem import Problem
-from .layout import same_bits, window_of
+from .layout import same_bits
 from .reference import Expectation, Reference
 from .recipes import Recipe
 from .timing import Batch
 from .trees import Untransportable, decode, describe_value, encode, tensors_of
+
+
+#: Operations that compute much which is not kept.
+_LARGE = {"draw", "expect", "compare", "verify", "baseline"}
 
 
 class Trusted:
@@ -74,7 +78,10 @@ class Trusted:
             if self._loaded is None:
                 raise WorkerError("internal", name, "no problem is loaded")
             try:
-                return getattr(self._loaded, name)(body, fds)
+                reply = getattr(self._loaded, name)(body, fds)
+                if name in _LARGE:
+                    self._loaded.make_room()
+                return reply
             except Untransportable as error:
                 raise WorkerError("unsupported", name, str(error)) from error
 
@@ -93,9 +100,14 @@ class _Loaded:
         self._batch = Batch(device)
         self._batch.settle()
         self._outbox = cuda_ipc.Outbox(device.torch) if device.is_cuda else None
+        self._mapped = cuda_ipc.Mapped()
         self._inputs: dict[int, list[Any]] = {}
         self._kinds: dict[int, str] = {}
         self._expected: dict[int, Expectation] = {}
+
+    def make_room(self) -> None:
+        """Leaves the candidate memory that nothing here needs any more."""
+        self._device.make_room()
 
     def select(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Goes over to another set of inputs; nothing that was drawn, expected or prepared for the last one stays."""
@@ -222,6 +234,8 @@ class _Loaded:
 
     def forget(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         known = {*self._inputs, *self._expected}
+        if body.get("all"):
+            self._mapped.clear()
         for entry in known if body.get("all") else body.get("entries", []):
             self._forget(entry)
         return {}
@@ -244,13 +258,17 @@ class _Loaded:
         return {"inner_ns": self._batch.time(self._baselines.callable(body["kind"]), body["calls"], bool(body.get("flush")))}
 
     def fill(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        """Writes the inputs of an entry into device memory of the candidate, while that is stopped."""
+        """Writes the inputs of an entry, rotated for each call, into device memory of the candidate, while that is stopped."""
         tensors = tensors_of(self._base(body["entry"]))
-        if len(tensors) != len(body["memory"]):
-            raise WorkerError("internal", "fill", "as many places as tensors are needed")
-        for tensor, memory in zip(tensors, body["memory"]):
-            if tensor.numel():
-                cuda_ipc.write(memory, window_of(tensor.detach()))
+        try:
+            for call in body["calls"]:
+                for tensor, memory in zip(tensors, call["memory"], strict=True):
+                    for offset, piece in recipes.pieces(tensor, call["rotate"]):
+                        self._mapped.write(memory, offset, piece)
+        except cuda_ipc.DriverError as error:
+            raise Untransportable(f"device memory that cannot be written: {error}") from error
+        # What was written last would otherwise be found there sooner than what was written first. Returns when all is written.
+        self._device.flush_cache()
         return {}
 
     def clear(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
@@ -340,6 +358,7 @@ def main(channel: Channel) -> None:
     here = os.path.dirname(os.path.abspath(__file__))
 
     def unexpected(error: BaseException, op: str) -> WorkerError:
-        return failures.describe(error, "internal", op, lambda name: name.startswith(here))
+        kind = "memory" if isinstance(error, torch.cuda.OutOfMemoryError) else "internal"
+        return failures.describe(error, kind, op, lambda name: name.startswith(here))
 
     serve(channel, Trusted().handlers(), unexpected)

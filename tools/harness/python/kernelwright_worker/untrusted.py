@@ -121,6 +121,8 @@ class Untrusted:
         _candidate, device, batch = self._built("place")
         self._kept = []
         if not self._settled:
+            # What the trials have used; from here on every batch uses the memory of the last one.
+            device.make_all_room()
             batch.settle()
             self._settled = True
         device.note_flags()

@@ -7,12 +7,14 @@ import shutil
 import subprocess
 import tempfile
 import textwrap
+import time
 import unittest
 from typing import Any
 
+import torch
 from support import Failed, Worker
 
-from kernelwright_worker import figures, machine_code
+from kernelwright_worker import figures, machine_code, repeated
 from kernelwright_worker.describe_cpu import CacheLevel, arch, parse_cpu_list
 
 PROBLEM = textwrap.dedent("""
@@ -206,6 +208,13 @@ def disassembled(source: str, *options: str) -> str:
 
 
 @unittest.skipUnless(platform.machine() == "x86_64" and shutil.which("objdump") and shutil.which("gcc"), "needs binutils and gcc on x86-64")
+class Repeating(unittest.TestCase):
+    def test_a_first_call_that_compiles_says_nothing_of_the_others(self) -> None:
+        pauses = iter([repeated.WARM_UP_S + 0.1])
+        warm = repeated.Repeated(lambda: time.sleep(next(pauses, 0)), torch.device("cpu"))
+        self.assertEqual(warm.calls, repeated.MOST_CALLS)
+
+
 class MachineCode(unittest.TestCase):
     AXPY = "void axpy(float *o, const float *a, const float *b, long n) { for (long i = 0; i < n; i++) o[i] = a[i] * 2.5f + b[i]; }\n"
     SUM = "float total(const float *a, long n) { float s = 0; for (long i = 0; i < n; i++) s += a[i]; return s; }\n"

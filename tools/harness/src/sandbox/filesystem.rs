@@ -77,7 +77,16 @@ pub(super) fn rules(confinement: &Confinement, process: &Path) -> Result<Rules, 
 
 /// Restricts this process and its children; reports two layers, files and signals.
 pub(super) fn restrict(confinement: &Confinement, layers: &mut Layers) {
-    let restricted = rules(confinement, Path::new("/proc/self")).and_then(|rules| {
+    restrict_by(rules(confinement, Path::new("/proc/self")), layers);
+}
+
+/// The same for a program around a worker, which has to find its children below `/proc`; processes that it has not started stay closed to it.
+pub(super) fn restrict_around(confinement: &Confinement, layers: &mut Layers) {
+    restrict_by(rules(confinement, Path::new("/proc")), layers);
+}
+
+fn restrict_by(rules: Result<Rules, String>, layers: &mut Layers) {
+    let restricted = rules.and_then(|rules| {
         // SAFETY: plain numbers; the descriptor stays open over the call.
         let outcome = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.ruleset.as_raw_fd(), 0) };
         if outcome == 0 { Ok(rules.signals) } else { Err(io::Error::last_os_error().to_string()) }
@@ -122,7 +131,7 @@ fn build(confinement: &Confinement, process: &Path) -> Result<Option<OwnedFd>, R
         .add_rules(path_beneath_rules(accelerator_devices(confinement.backend), device | AccessFs::ReadDir))?
         .add_rules(path_beneath_rules(shared_memory(confinement.backend), shared_memory_rights()))?
         .add_rules(path_beneath_rules(own_process(confinement.backend, process), AccessFs::from_file(KNOWN)))?
-        .add_rules(path_beneath_rules([&confinement.scratch], AccessFs::from_all(KNOWN)))?;
+        .add_rules(path_beneath_rules(&confinement.write, AccessFs::from_all(KNOWN)))?;
     Ok(ruleset.into())
 }
 

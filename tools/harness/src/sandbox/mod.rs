@@ -5,6 +5,8 @@
 //! a session leader that dies with its parent, gives up what it does not need, reports which layers became active as the first
 //! message on the channel, and executes Python in its own place: the process id stays.
 //!
+//! A program that is to stand around a worker, such as a profiler, is executed first, and executes the helper again as its child (`around`).
+//!
 //! A worker that a nursery forks has no helper: it gets a [`Plan`] made of the same parts, and applies it itself.
 //!
 //! Layers are best effort and independent: one that this kernel or this user cannot have is reported as missing with the reason and
@@ -12,11 +14,13 @@
 //!
 //! What it does not do: it sets no disk quota (only a size limit per file), and as root the limit on processes does not bind.
 
+mod around;
 mod filesystem;
 mod plan;
 mod privileges;
 mod syscalls;
 
+use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::os::fd::FromRawFd as _;
@@ -28,6 +32,7 @@ use kernelwright_protocol::{Backend, Bytes, Sandbox};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
+pub use around::Around;
 pub(crate) use plan::Plan;
 
 /// The verb under which the executable must call [`enter`].
@@ -43,8 +48,12 @@ pub struct Spec {
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<String>,
-    /// The process that starts the helper; when it is gone already, so is the helper.
-    pub parent: i32,
+    /// A program that becomes its parent.
+    pub around: Option<Around>,
+    /// What was done around it already, where this helper is the child of such a program.
+    pub surrounded: Option<Sandbox>,
+    /// The process that starts the helper; when it is gone already, so is the helper. Nobody knows it where there is a program in between.
+    pub parent: Option<i32>,
     /// How many processors it may use; the first ones of those it inherits.
     pub cpus: usize,
     /// What it is shielded from.
@@ -66,8 +75,8 @@ pub enum Isolation {
 pub struct Confinement {
     /// Folders it may read and execute from, beside the system's own.
     pub read: Vec<PathBuf>,
-    /// The one folder it may write.
-    pub scratch: PathBuf,
+    /// Folders it may write.
+    pub write: Vec<PathBuf>,
     /// Which devices it needs.
     pub backend: Backend,
     /// Its resource limits.
@@ -117,41 +126,50 @@ pub(crate) enum Report {
     Failed(String),
 }
 
-/// Becomes the worker that `args` (one JSON [`Spec`]) describes; ends the process with 127 where that fails.
+/// Becomes the worker that `args` (one JSON [`Spec`]) describes, or the program around it; ends the process with 127 where that fails.
 ///
 /// Must be called while the process has one thread.
 pub fn enter(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> ! {
-    let Err(reason) = become_worker(args.into_iter().next());
-    report(&Report::Failed(reason));
+    let (channel, Err(reason)) = match read(args.into_iter().next()) {
+        Ok(mut spec) => match spec.around.take() {
+            Some(around) => (libc::STDIN_FILENO, around::become_program(&around, spec)),
+            None => (CHANNEL, take_channel().and_then(|()| become_worker(spec))),
+        },
+        Err(reason) => (libc::STDIN_FILENO, Err(reason)),
+    };
+    report(channel, &Report::Failed(reason));
     std::process::exit(127)
 }
 
-fn become_worker(spec: Option<impl AsRef<OsStr>>) -> Result<std::convert::Infallible, String> {
-    take_channel()?;
+fn read(spec: Option<impl AsRef<OsStr>>) -> Result<Spec, String> {
     let spec = spec.ok_or("no specification was given")?;
-    let spec: Spec = serde_json::from_slice(spec.as_ref().as_encoded_bytes()).map_err(|e| format!("bad specification: {e}"))?;
-    let _ = rustix::process::setsid();
+    serde_json::from_slice(spec.as_ref().as_encoded_bytes()).map_err(|error| format!("bad specification: {error}"))
+}
+
+fn become_worker(spec: Spec) -> Result<Infallible, String> {
+    let is_surrounded = spec.surrounded.is_some();
+    let mut layers = Layers(spec.surrounded.unwrap_or_default());
+    if !is_surrounded {
+        let _ = rustix::process::setsid();
+    }
     pin(spec.cpus);
-    let mut layers = Layers::default();
     if let Isolation::Confined(confinement) = &spec.isolation {
         privileges::limit(confinement, &mut layers);
-        privileges::leave_namespaces(&mut layers);
+        if !is_surrounded {
+            privileges::leave_namespaces(&mut layers);
+        }
         layers.record("no new privileges", rustix::thread::set_no_new_privs(true).map_err(|e| e.to_string()));
         filesystem::restrict(confinement, &mut layers);
         privileges::drop_capabilities(&mut layers);
     }
-    // After the change of credentials, which may clear it. The parent may have died before it took effect.
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(|e| format!("prctl: {e}"))?;
-    if rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get()) != Some(spec.parent) {
-        return Err("the supervisor is gone".to_owned());
-    }
+    // After the change of credentials, which may clear it.
+    die_with_parent(spec.parent)?;
     if let Isolation::Confined(confinement) = &spec.isolation {
         layers.record("seccomp", syscalls::filter(confinement.backend));
     }
-    report(&Report::Ready(layers.0));
+    report(CHANNEL, &Report::Ready(layers.0));
     Err(format!("cannot execute {}: {}", spec.program.display(), Command::new(&spec.program).args(&spec.args).exec()))
 }
-
 /// Moves the channel from stdin to its place, puts `/dev/null` there, and closes whatever else was inherited.
 fn take_channel() -> Result<(), String> {
     // SAFETY: plain numbers; no value of this process, which has only just started, owns the descriptors they replace or close.
@@ -174,11 +192,18 @@ fn pin(cpus: usize) {
 }
 
 /// Sends one message; a supervisor that no longer listens needs none.
-fn report(report: &Report) {
+fn report(channel: i32, report: &Report) {
     let Ok(text) = serde_json::to_vec(report) else { return };
     let mut frame = (text.len() as u32).to_le_bytes().to_vec();
     frame.extend(text);
-    // SAFETY: `take_channel` put the channel there; it is not closed here.
-    let channel = std::mem::ManuallyDrop::new(unsafe { std::fs::File::from_raw_fd(CHANNEL) });
+    // SAFETY: the caller says where the channel is; it is not closed here.
+    let channel = std::mem::ManuallyDrop::new(unsafe { std::fs::File::from_raw_fd(channel) });
     let _ = (&*channel).write_all(&frame);
+}
+
+/// Has the kernel end this process when its parent ends. The parent may have died before that took effect.
+fn die_with_parent(parent: Option<i32>) -> Result<(), String> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(|e| format!("prctl: {e}"))?;
+    let own = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get());
+    if parent.is_some() && parent != own { Err("the supervisor is gone".to_owned()) } else { Ok(()) }
 }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::channel::Channel;
 use super::process::{Exit, Group};
 use super::{AskError, Refusal, WorkerLog, next};
-use crate::sandbox::{self, Confinement, Isolation, Limits, Report, Spec};
+use crate::sandbox::{self, Around, Confinement, Isolation, Limits, Report, Spec};
 use crate::{Interpreter, Package, Scratch, surroundings};
 
 /// What a worker is for.
@@ -64,8 +64,8 @@ pub struct Launch<'a> {
     pub package: &'a Package,
     /// The executable that answers to [`sandbox::VERB`].
     pub helper: PathBuf,
-    /// A program with its arguments that runs Python as its child, such as a profiler; empty: Python is executed itself.
-    pub under: Vec<String>,
+    /// A program that runs Python as its child, such as a profiler.
+    pub around: Option<Around>,
     /// Which devices it needs.
     pub backend: Backend,
     /// How many processors and threads it may use.
@@ -136,14 +136,19 @@ pub struct Ready {
 impl Launch<'_> {
     pub(super) fn command(&self, channel: OwnedFd) -> io::Result<Command> {
         let entry = self.package.entry();
-        let text = |value: &std::ffi::OsStr| value.to_str().map(str::to_owned).ok_or_else(|| io::Error::other("a path is not UTF-8"));
-        let python = [text(self.interpreter.path.as_os_str())?, "-B".to_owned(), text(entry.as_os_str())?];
-        let role = [self.role.as_str().to_owned(), "--channel".to_owned(), sandbox::CHANNEL.to_string()];
-        let mut words = self.under.iter().cloned().chain(python).chain(role);
+        let entry = entry.to_str().ok_or_else(|| io::Error::other("a path is not UTF-8"))?;
         let spec = Spec {
-            program: words.next().map(PathBuf::from).unwrap_or_default(),
-            args: words.collect(),
-            parent: rustix::process::getpid().as_raw_nonzero().get(),
+            program: self.interpreter.path.clone(),
+            args: vec![
+                "-B".to_owned(),
+                entry.to_owned(),
+                self.role.as_str().to_owned(),
+                "--channel".to_owned(),
+                sandbox::CHANNEL.to_string(),
+            ],
+            around: self.around.clone(),
+            surrounded: None,
+            parent: Some(rustix::process::getpid().as_raw_nonzero().get()),
             cpus: self.threads,
             isolation: self.isolation(),
         };
@@ -173,7 +178,13 @@ impl Launch<'_> {
         read.push(self.package.folder().to_path_buf());
         read.extend(surroundings::toolkit_folders());
         read.extend(self.readable.iter().cloned());
-        Isolation::Confined(Confinement { read, scratch: self.scratch.path().to_path_buf(), backend: self.backend, limits: self.limits })
+        read.extend(self.around.iter().flat_map(|around| around.readable.iter().cloned()));
+        Isolation::Confined(Confinement {
+            read,
+            write: vec![self.scratch.path().to_path_buf()],
+            backend: self.backend,
+            limits: self.limits,
+        })
     }
 
     /// Variables that are the same for every role, so that both sides of a comparison run alike: folders of its own, the number of

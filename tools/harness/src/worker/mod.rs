@@ -4,6 +4,7 @@
 //! the next one. What a candidate leaves running in the background after it has answered does not run.
 
 mod channel;
+mod kept_nursery;
 mod launch;
 mod log;
 mod memory;
@@ -18,6 +19,7 @@ use kernelwright_protocol::Sandbox;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+pub use kept_nursery::KeptNursery;
 pub use launch::{Launch, LaunchError, Ready, Role};
 pub use log::WorkerLog;
 pub use memory::{Arena, Window};
@@ -55,6 +57,10 @@ impl Refusal {
                 "a problem file defines a class `Model` or a function `reference`, `get_inputs()` and, if `Model` takes arguments, `get_init_inputs()`"
             }
             "device" => "use another target, or move the inputs to a device that exists",
+            "memory" => {
+                "the problem, what its reference computes in float64, and the candidate do not fit into the device's memory together: use smaller \
+                 inputs, or free the device for them"
+            }
             "unsupported" => "inputs and arguments must be tensors, numbers, strings, None, or lists, tuples and dicts of these",
             _ => "run the problem file by hand: `Model(*get_init_inputs())(*get_inputs())` must work",
         }

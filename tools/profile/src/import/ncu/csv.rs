@@ -8,10 +8,10 @@ use csv::{ReaderBuilder, StringRecord};
 use kernelwright_protocol::{Figures, KernelProfile, LaunchShape, ProfilerKind};
 
 use super::metrics::Measured;
-use super::{DURATION, FROM_A_FILE, NO_DURATIONS, REPLAYED, labels, stalls};
+use super::{DURATION, NO_DURATIONS, REPLAYED, labels, stalls};
 use crate::import::error::{Fault, Format};
 use crate::import::launches::{self, Launch};
-use crate::import::{NAME, limited};
+use crate::import::{CALLS_UNKNOWN, NAME, limited};
 use crate::{Capture, RawFigure};
 
 /// Columns that say which launch a row is about; what is right of them in the raw page are metrics.
@@ -189,7 +189,7 @@ fn capture(rows: Vec<Row>) -> Result<Capture, Fault> {
     if rows.is_empty() {
         return Err(Fault::Empty(Format::NcuCsv));
     }
-    let mut limits = vec![REPLAYED.to_owned(), FROM_A_FILE.to_owned()];
+    let mut limits = vec![REPLAYED.to_owned(), CALLS_UNKNOWN.to_owned()];
     let launches: Vec<Launch<Vec<RawFigure>>> = rows
         .into_iter()
         .map(|row| {

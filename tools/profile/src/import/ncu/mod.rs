@@ -18,7 +18,6 @@ pub(super) use container::MAGIC;
 const DURATION: &str = "gpu__time_duration.sum";
 
 /// What no report of this profiler knows.
-const REPLAYED: &str = "Nsight Compute replays launches one by one, by default at the base clock and with emptied caches: its times compare with \
-                        each other, not with times taken without it.";
+const REPLAYED: &str = "Nsight Compute replays launches one by one, with emptied caches and, unless it is told otherwise, at the base clock: its \
+                        times compare with each other, not with times taken without it.";
 const NO_DURATIONS: &str = "The file has no durations (`gpu__time_duration.sum`): times and shares are 0 because they were not measured.";
-const FROM_A_FILE: &str = "The file does not say how many calls of the module it covers: all its launches count as one call.";

@@ -7,10 +7,10 @@ use kernelwright_protocol::{KernelProfile, ProfilerKind};
 use super::container::Container;
 use super::messages::Launched;
 use super::metrics::Measured;
-use super::{DURATION, FROM_A_FILE, NO_DURATIONS, REPLAYED, source, stalls, units};
+use super::{DURATION, NO_DURATIONS, REPLAYED, source, stalls, units};
 use crate::import::error::{Fault, Format};
 use crate::import::launches::{self, Launch};
-use crate::import::{NAME, limited};
+use crate::import::{CALLS_UNKNOWN, NAME, limited};
 use crate::{Capture, RawFigure};
 
 /// Reads a report.
@@ -35,7 +35,7 @@ pub(in crate::import) fn read(report: &[u8]) -> Result<Capture, Fault> {
         wall_per_call_ns: None,
         kernels: Vec::new(),
         call: kernelwright_protocol::Figures::default(),
-        limits: vec![if timed { REPLAYED } else { NO_DURATIONS }.to_owned(), FROM_A_FILE.to_owned()],
+        limits: vec![if timed { REPLAYED } else { NO_DURATIONS }.to_owned(), CALLS_UNKNOWN.to_owned()],
         raw: Vec::new(),
     };
     let mut taken = 0;
