@@ -68,7 +68,7 @@ impl Captures {
         let Some(file_of_profiler) = files.into_iter().find(|path| path.is_file()) else { return Ok(None) };
         let Measured { wall_per_call_ns, work, proton_calls } = json(&self.folder.join(file(case, "json")))?;
         let calls = proton_calls.filter(|_| profiler == ProfilerKind::Proton);
-        let capture = import(&file_of_profiler)?.of_calls(calls.unwrap_or(1));
+        let capture = import(&file_of_profiler)?.over(calls.unwrap_or(1));
         let capture = Capture { wall_per_call_ns: Some(wall_per_call_ns), ..capture };
         let taken = Taken { capture, before: vec![], work, files: vec![file_of_profiler], passed_over: vec![] };
         Ok(Some((taken, self.target.clone())))

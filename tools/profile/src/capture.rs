@@ -102,22 +102,7 @@ impl Capture {
             raw: Vec::new(),
         }
     }
-
-    /// The same of a file that does not say how many calls it covers, once that is known.
-    #[must_use]
-    pub fn of_calls(mut self, calls: u32) -> Self {
-        self.calls = calls.max(1);
-        for KernelProfile { time, .. } in &mut self.kernels {
-            time.launches_per_call /= f64::from(self.calls);
-            time.time_per_call_ns = Nanoseconds((time.time_per_call_ns.0 as f64 / f64::from(self.calls)).round() as u64);
-        }
-        self.limits.retain(|limit| limit != ONE_CALL);
-        self
-    }
 }
-
-/// What the reader of such a file says of it.
-pub(crate) const ONE_CALL: &str = "The file does not say how many calls of the module it covers: everything in it counts as one call.";
 
 /// One figure as the profiler printed it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -56,7 +56,7 @@ impl Descriptions {
 /// What a description depends on.
 pub(crate) fn key(target: Target, threads: usize, interpreter: &Interpreter) -> ContentHash {
     let Interpreter { path, version, torch, triton, .. } = interpreter;
-    let mut text = format!("{} {target} {threads} {path:?} {version} {torch} {triton:?}\n", env!("CARGO_PKG_VERSION"));
+    let mut text = format!("{} {target} {threads} {} {version} {torch} {triton:?}\n", env!("CARGO_PKG_VERSION"), path.display());
     let _ = writeln!(text, "{:?}", visible_devices());
     for file in ["/proc/sys/kernel/osrelease", "/proc/driver/nvidia/version"] {
         text += &fs::read_to_string(file).unwrap_or_default();

@@ -85,7 +85,7 @@ pub(crate) async fn capture(workers: &Workers, request: &ProfileRequest) -> Resu
         Some(report) if !said.contains(DENIED) => report,
         _ => return Err(failed(&said)),
     };
-    let mut capture = import(&report)?.of_calls(calls);
+    let mut capture = import(&report)?.over(calls);
     capture.wall_per_call_ns = Some(ran.wall_per_call_ns);
     capture.limits.splice(0..0, timed::limits(of_candidate));
     Ok((capture, report))

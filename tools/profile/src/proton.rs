@@ -34,7 +34,7 @@ pub(crate) async fn capture(workers: &Workers, request: &ProfileRequest) -> Resu
         reason: "it wrote no file".to_owned(),
         fix: "run a small program under `proton` by hand: it says more there".to_owned(),
     })?;
-    let mut capture = import(&report)?.of_calls(calls);
+    let mut capture = import(&report)?.over(calls);
     capture.wall_per_call_ns = Some(ran.wall_per_call_ns);
     capture.limits.splice(0..0, timed::limits(of_candidate).chain([timed::SAME_INPUTS.to_owned()]));
     Ok((capture, report))

@@ -6,9 +6,9 @@ use kernelwright_protocol::{Figures, HotLine, KernelProfile, KernelTime, Metric,
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::CALLS_UNKNOWN;
 use super::error::{Fault, Format};
 use super::ncu::stalls;
-use crate::capture::ONE_CALL;
 use crate::{Capture, RawFigure};
 
 /// The frame in which Proton asks a kernel for what it is to compute; kernels under it are Proton's own work.
@@ -105,7 +105,7 @@ pub(super) fn read(json: &[u8]) -> Result<Capture, Fault> {
         wall_per_call_ns: None,
         kernels: Vec::new(),
         call: Figures::default(),
-        limits: vec![ONE_CALL.to_owned()],
+        limits: vec![CALLS_UNKNOWN.to_owned()],
         raw: Vec::new(),
     };
     if !sampled {

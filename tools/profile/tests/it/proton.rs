@@ -41,16 +41,6 @@ fn a_kernel_is_one_wherever_in_the_tree_it_ran() {
 }
 
 #[test]
-fn what_ran_in_several_calls_is_told_for_one_once_their_number_is_known() {
-    let capture = import(&tree(&[kernel("softmax", 60_000, 20), kernel("copy", 5_000, 40)]));
-    let limits = capture.limits.len();
-    let capture = capture.of_calls(20);
-    let told: Vec<_> = capture.kernels.iter().map(|kernel| (kernel.time.launches_per_call, kernel.time.time_per_call_ns.0)).collect();
-    assert_eq!((capture.calls, told), (20, vec![(1.0, 3_000), (2.0, 250)]));
-    assert_eq!((capture.kernels[0].figures.get(Metric::DurationNs), capture.limits.len()), (Some(3_000.0), limits - 1));
-}
-
-#[test]
 fn operations_count_whether_the_kernel_or_the_frame_around_it_says_them() {
     let mut itself = kernel("gemm", 1000, 1);
     itself["metrics"]["flops16"] = json!(2e9);

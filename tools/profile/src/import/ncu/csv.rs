@@ -9,10 +9,9 @@ use kernelwright_protocol::{Figures, KernelProfile, LaunchShape, ProfilerKind};
 
 use super::metrics::Measured;
 use super::{DURATION, NO_DURATIONS, REPLAYED, labels, stalls};
-use crate::capture::ONE_CALL;
 use crate::import::error::{Fault, Format};
 use crate::import::launches::{self, Launch};
-use crate::import::{NAME, limited};
+use crate::import::{CALLS_UNKNOWN, NAME, limited};
 use crate::{Capture, RawFigure};
 
 /// Columns that say which launch a row is about; what is right of them in the raw page are metrics.
@@ -190,7 +189,7 @@ fn capture(rows: Vec<Row>) -> Result<Capture, Fault> {
     if rows.is_empty() {
         return Err(Fault::Empty(Format::NcuCsv));
     }
-    let mut limits = vec![REPLAYED.to_owned(), ONE_CALL.to_owned()];
+    let mut limits = vec![REPLAYED.to_owned(), CALLS_UNKNOWN.to_owned()];
     let launches: Vec<Launch<Vec<RawFigure>>> = rows
         .into_iter()
         .map(|row| {

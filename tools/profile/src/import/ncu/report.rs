@@ -8,10 +8,9 @@ use super::container::Container;
 use super::messages::Launched;
 use super::metrics::Measured;
 use super::{DURATION, NO_DURATIONS, REPLAYED, source, stalls, units};
-use crate::capture::ONE_CALL;
 use crate::import::error::{Fault, Format};
 use crate::import::launches::{self, Launch};
-use crate::import::{NAME, limited};
+use crate::import::{CALLS_UNKNOWN, NAME, limited};
 use crate::{Capture, RawFigure};
 
 /// Reads a report.
@@ -36,7 +35,7 @@ pub(in crate::import) fn read(report: &[u8]) -> Result<Capture, Fault> {
         wall_per_call_ns: None,
         kernels: Vec::new(),
         call: kernelwright_protocol::Figures::default(),
-        limits: vec![if timed { REPLAYED } else { NO_DURATIONS }.to_owned(), ONE_CALL.to_owned()],
+        limits: vec![if timed { REPLAYED } else { NO_DURATIONS }.to_owned(), CALLS_UNKNOWN.to_owned()],
         raw: Vec::new(),
     };
     let mut taken = 0;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::Capture;
-use crate::capture::ONE_CALL;
+use crate::import::CALLS_UNKNOWN;
 use crate::import::error::{Fault, Format};
 
 /// The part of a trace that is read.
@@ -117,7 +117,7 @@ pub(super) fn read(json: &[u8]) -> Result<Capture, Fault> {
         raw: Vec::new(),
     };
     capture.limits.push(if steps == 0 {
-        ONE_CALL.to_owned()
+        CALLS_UNKNOWN.to_owned()
     } else {
         format!("One step of the profiler counts as one call of the module; the file has {steps}.")
     });
