@@ -8,6 +8,7 @@
 //! verified.
 
 use kernelwright_protocol::Backend;
+use serde_json::Value;
 
 use crate::EvaluateError;
 use crate::candidate::Candidate;
@@ -62,16 +63,41 @@ pub(crate) async fn place(
     late_calls: usize,
 ) -> Result<Ready, Stop> {
     if let Some(unseen) = unseen {
-        let placed = write(problem, candidate, unseen, &mut calls).await?;
-        return Ok(Ready { calls, placed, late: Late::default() });
+        return match problem.setting.target.backend {
+            Backend::Cpu => write(candidate, calls, unseen).await,
+            Backend::Cuda => fill(problem, candidate, calls, unseen).await,
+        };
     }
     let placed = candidate.place(&calls).await?;
     let late = refill(problem, candidate, &placed, &mut calls, late_calls).await?;
     Ok(Ready { calls, placed, late })
 }
 
-/// Makes room for the calls in the candidate's process and, now that it is stopped, writes the inputs there, rotated differently for each call.
-async fn write(problem: &mut Problem, candidate: &mut Candidate, unseen: &Inputs, calls: &mut [Placed]) -> Result<Locations, Stop> {
+/// Makes room for the calls in the candidate's process on a CPU and, now that it is stopped, writes the inputs there, rotated differently for
+/// each call. The problem's process has no part in it.
+pub(crate) async fn write(candidate: &mut Candidate, mut calls: Vec<Placed>, unseen: &Inputs) -> Result<Ready, Stop> {
+    let (placed, rooms) = make_room(candidate, &mut calls, unseen).await?;
+    let mut pieces = Vec::new();
+    for (located, by) in &rooms {
+        for (index, window) in candidate.windows(located)? {
+            pieces.extend(unseen.tensors.get(index).map(|tensor| rotation::pieces(window, tensor, *by)).unwrap_or_default());
+        }
+    }
+    candidate.write(pieces, unseen).await?;
+    Ok(Ready { calls, placed, late: Late::default() })
+}
+
+/// The same on a GPU, whose memory the problem's process writes.
+async fn fill(problem: &mut Problem, candidate: &mut Candidate, mut calls: Vec<Placed>, unseen: &Inputs) -> Result<Ready, Stop> {
+    let (placed, rooms) = make_room(candidate, &mut calls, unseen).await?;
+    if !problem.fill(LATE, &rooms).await? {
+        return Err(Stop::rejected("output_memory", "its inputs are said to lie where no memory of the device is"));
+    }
+    Ok(Ready { calls, placed, late: Late::default() })
+}
+
+/// Makes room for inputs like the unseen ones: where they lie, and for each call its tensors and by how much they are to be rotated.
+async fn make_room(candidate: &mut Candidate, calls: &mut [Placed], unseen: &Inputs) -> Result<(Locations, Vec<(Vec<Value>, u32)>), Stop> {
     let placed = candidate.reserve(calls).await?;
     let mut rooms = Vec::with_capacity(calls.len());
     for (index, call) in calls.iter_mut().enumerate() {
@@ -82,23 +108,7 @@ async fn write(problem: &mut Problem, candidate: &mut Candidate, unseen: &Inputs
             told.ok_or_else(|| Stop::rejected("channel_tampering", "it says that its inputs are of another form than they are"))?;
         rooms.push((located, by));
     }
-    match problem.setting.target.backend {
-        Backend::Cpu => {
-            let mut pieces = Vec::new();
-            for (located, by) in &rooms {
-                for (index, window) in candidate.windows(located)? {
-                    pieces.extend(unseen.tensors.get(index).map(|tensor| rotation::pieces(window, tensor, *by)).unwrap_or_default());
-                }
-            }
-            candidate.write(pieces, unseen).await?;
-        }
-        Backend::Cuda => {
-            if !problem.fill(LATE, &rooms).await? {
-                return Err(Stop::rejected("output_memory", "its inputs are said to lie where no memory of the device is"));
-            }
-        }
-    }
-    Ok(placed)
+    Ok((placed, rooms))
 }
 
 /// Gives up to `most` of the placed calls other inputs, all of them the same. Leaves all as they are where new ones are not of the same form:

@@ -13,7 +13,7 @@ use crate::candidate::{Batch, Candidate};
 use crate::checks::{Checks, Turn};
 use crate::draws::random_below;
 use crate::late::{self, Ready};
-use crate::problem::{BASE, Problem};
+use crate::problem::{BASE, Placed, Problem, TimedOutcomes};
 use crate::statistics::{median, median_interval, spread};
 use crate::verdict::Stop;
 
@@ -23,7 +23,7 @@ const FEWEST_PAIRS: usize = 6;
 /// The most pairs where the request names no number: a device of one's own is quieter than processors that others use too.
 fn most_pairs(backend: Backend) -> usize {
     match backend {
-        Backend::Cpu => 21,
+        Backend::Cpu => 17,
         Backend::Cuda => 10,
     }
 }
@@ -81,6 +81,24 @@ pub(crate) struct Session {
     pub(crate) trials: Trials,
 }
 
+impl Session {
+    /// The calls of a batch of a baseline of which one call is expected to take so long.
+    fn batch(&self, calls: &mut Calls, expected: Nanoseconds) -> Vec<Placed> {
+        calls.fresh(self.room.calls(wanted(self.backend, expected.seconds()), expected.seconds()))
+    }
+
+    /// Whether a batch of `count` calls, after one of `last` calls, shows how long such batches take. On a processor the first one of its length
+    /// does not: it touches memory for the first time, which can take as long as many calls.
+    fn is_measure(&self, last: usize, count: usize) -> bool {
+        self.backend == Backend::Cuda || count <= last
+    }
+
+    /// Those of the first contender's next batch.
+    fn first_batch(&self, calls: &mut Calls) -> Vec<Placed> {
+        self.contenders.first().map(|&(_, expected)| self.batch(calls, expected)).unwrap_or_default()
+    }
+}
+
 /// A time, and what was verified while it was taken.
 #[derive(Debug)]
 pub(crate) struct Measured {
@@ -112,7 +130,7 @@ pub(crate) async fn measure(
     let pairs = session.pairs.unwrap_or(FEWEST_PAIRS).max(2);
     let mut checks = Checks::within(problem.facts.reference_ns, session.room.bytes_per_call, pairs);
     let mut overwritten = false;
-    let mut unseen = None;
+    let (mut unseen, mut unverified) = (None, None);
     let mut samples = Samples { baselines: vec![vec![]; session.contenders.len()], ..Samples::default() };
     let started = Instant::now();
     let most = session.pairs.unwrap_or(most_pairs(session.backend));
@@ -123,22 +141,46 @@ pub(crate) async fn measure(
             break;
         }
         say(&format!("timing pair {} of {most}", pair + 1));
-        // A B, B A, A B, ...: what drifts hits both sides alike.
-        if pair.is_multiple_of(2) {
-            time_baselines(problem, &session, &mut calls, &mut samples).await?;
-        }
         let is_renewed = checks.late.contains(&pair);
         if is_renewed {
+            // These were made from the inputs that there have been so far.
+            verify(problem, unverified.take(), &mut checks, &session.trials).await?;
             unseen = late::unseen(problem).await?;
+        }
+        // Of a length that nobody knows: a candidate that skips calls cannot tell which one is the last.
+        let length = || candidate_calls - random_below(candidate_calls / VARIED + 1);
+        let (mut ours, mut theirs) = (None, None);
+        if let Some(unseen) = unseen.as_ref().filter(|_| session.backend == Backend::Cpu) {
+            let batches = (session.first_batch(&mut calls), calls.fresh(length()));
+            let prepare = async {
+                verify(problem, unverified.take(), &mut checks, &session.trials).await?;
+                Ok::<_, Stop>(problem.refill(&batches.0).await?)
+            };
+            // Side by side, in two processes. Both come to an end: who was asked halfway answers no other question.
+            let (prepared, written) = tokio::join!(prepare, late::write(candidate, batches.1, unseen));
+            prepared?;
+            (ours, theirs) = (Some(batches.0), Some(written?));
+        }
+        // A B, B A, A B, ...: what drifts hits both sides alike.
+        if pair.is_multiple_of(2) {
+            time_baselines(problem, &session, &mut calls, &mut samples, ours.take()).await?;
         }
         let batches = if is_renewed && unseen.is_none() { [Use::Late, Use::Time].as_slice() } else { &[Use::Time] };
         for &purpose in batches {
-            // Of a length that nobody knows: a candidate that skips calls cannot tell which one is the last.
-            let batch = calls.fresh(candidate_calls - random_below(candidate_calls / VARIED + 1));
-            let late_calls = if purpose == Use::Late { checks.late_calls } else { 0 };
-            let ready = late::place(problem, candidate, batch, unseen.as_ref(), late_calls).await?;
+            let is_early = theirs.is_some();
+            let ready = if let Some(ready) = theirs.take() {
+                ready
+            } else {
+                let late_calls = if purpose == Use::Late { checks.late_calls } else { 0 };
+                late::place(problem, candidate, calls.fresh(length()), unseen.as_ref(), late_calls).await?
+            };
             let turn = Turn { pair, left: most - pair };
-            let timed = time_candidate(problem, candidate, ready, overhead, turn, &mut checks, &session.trials).await?;
+            let timed = time_candidate(candidate, &ready, overhead, turn, &checks, session.backend).await?;
+            unverified = timed.unverified;
+            if !is_early {
+                verify(problem, unverified.take(), &mut checks, &session.trials).await?;
+                late::forget(problem, &ready.late).await?;
+            }
             if purpose == Use::Time {
                 samples.candidate.push(timed.per_call);
             }
@@ -146,9 +188,10 @@ pub(crate) async fn measure(
             overwritten |= timed.overwritten;
         }
         if !pair.is_multiple_of(2) {
-            time_baselines(problem, &session, &mut calls, &mut samples).await?;
+            time_baselines(problem, &session, &mut calls, &mut samples, ours).await?;
         }
     }
+    verify(problem, unverified, &mut checks, &session.trials).await?;
     agree(&samples.clocks)?;
     candidate.clear().await?;
     late::forget_unseen(problem, unseen.as_ref()).await?;
@@ -201,11 +244,13 @@ fn fastest<'a>(contenders: &[(BaselineKind, Nanoseconds)], times: &'a [Vec<f64>]
     measured.min_by(|(_, a), (_, b)| median(a).total_cmp(&median(b))).unwrap_or((BaselineKind::Eager, &[]))
 }
 
-/// Neighbouring batches of one side over each other: in A B, B A, A B, ... every batch but the first and the last has such a neighbour.
+/// Neighbouring batches of one side over each other: in A B, B A, A B, ... every batch but the first and the last has such a neighbour. The
+/// first over the second and the second over the first in turns, as the sides stand in pairs: what coming second makes of a time cancels here
+/// as it does there.
 fn control(baseline: &[f64], candidate: &[f64]) -> Option<Control> {
-    let ratio = |pair: &[f64]| pair[0] / pair[1];
     let later = baseline.get(1..).unwrap_or_default();
-    let ratios: Vec<f64> = candidate.chunks_exact(2).chain(later.chunks_exact(2)).map(ratio).collect();
+    let neighbours = candidate.chunks_exact(2).chain(later.chunks_exact(2)).enumerate();
+    let ratios: Vec<f64> = neighbours.map(|(i, pair)| if i.is_multiple_of(2) { pair[0] / pair[1] } else { pair[1] / pair[0] }).collect();
     let (low, high) = median_interval(&ratios);
     (ratios.len() + 1 >= FEWEST_PAIRS).then(|| Control { ratio: median(&ratios), low, high })
 }
@@ -228,45 +273,61 @@ struct Timed {
     clock: f64,
     /// Whether calls wrote their outputs where those of other calls lay.
     overwritten: bool,
+    unverified: Option<Unverified>,
 }
 
-/// One batch of the candidate; verifies some of its calls.
+/// What some calls of a batch have left behind, nobody having looked at it yet. On a GPU it still lies in the candidate's memory.
+struct Unverified {
+    pair: usize,
+    outcomes: TimedOutcomes,
+    /// The calls' numbers.
+    chosen: Vec<usize>,
+}
+
+/// One batch of the candidate, with what is to be verified of it.
 async fn time_candidate(
-    problem: &mut Problem,
     candidate: &mut Candidate,
-    Ready { calls, placed, late }: Ready,
+    Ready { calls, placed, late }: &Ready,
     overhead: Duration,
     turn: Turn,
-    checks: &mut Checks,
-    trials: &Trials,
+    checks: &Checks,
+    backend: Backend,
 ) -> Result<Timed, Stop> {
-    let Batch { wall, inner } = candidate.time(&calls).await?;
+    let Batch { wall, inner } = candidate.time(calls).await?;
     // It is stopped now. What it still does while it is asked where its outputs lie is charged to the batch, and nobody asks it again.
     let (outputs, asked) = candidate.held().await?;
     if outputs.count() != calls.len() {
         return Err(Stop::rejected("channel_tampering", "it speaks of other calls than it was asked to make"));
     }
-    let backend = problem.setting.target.backend;
     let allowed = overhead + held_slack(backend) + held_per_call(backend) * calls.len() as u32;
     let charged = time_of(wall.saturating_sub(overhead), inner) + asked.saturating_sub(allowed);
     let lasting = outputs.lasting();
-    let chosen = checks.choose(&lasting, &late, turn);
-    if !chosen.is_empty() {
-        let outcomes = candidate.read_calls(&calls, &chosen, &outputs, &placed).await?;
-        for (call, comparison) in chosen.iter().zip(problem.verify(&outcomes).await?) {
-            let Some(comparison) = comparison else { continue };
-            let label = format!("timed call {} of pair {}", call + 1, turn.pair + 1);
-            let error = comparison.outcome(&label).map_err(|mismatches| Stop::incorrect(mismatches, trials.clone()))?;
-            checks.error_over_tolerance = checks.error_over_tolerance.max(error);
-            checks.done += 1;
-        }
-    }
-    late::forget(problem, &late).await?;
+    let chosen = checks.choose(&lasting, late, turn);
+    let unverified = if chosen.is_empty() {
+        None
+    } else {
+        let outcomes = candidate.read_calls(calls, &chosen, &outputs, placed).await?;
+        Some(Unverified { pair: turn.pair, outcomes, chosen })
+    };
     Ok(Timed {
         per_call: charged.as_secs_f64().max(1e-9) / calls.len() as f64,
         clock: disagreement(wall.saturating_sub(overhead), inner, calls.len()),
         overwritten: lasting.contains(&false),
+        unverified,
     })
+}
+
+/// Compares what timed calls have left behind with what the reference gives.
+async fn verify(problem: &mut Problem, unverified: Option<Unverified>, checks: &mut Checks, trials: &Trials) -> Result<(), Stop> {
+    let Some(Unverified { pair, outcomes, chosen }) = unverified else { return Ok(()) };
+    for (call, comparison) in chosen.iter().zip(problem.verify(&outcomes).await?) {
+        let Some(comparison) = comparison else { continue };
+        let label = format!("timed call {} of pair {}", call + 1, pair + 1);
+        let error = comparison.outcome(&label).map_err(|mismatches| Stop::incorrect(mismatches, trials.clone()))?;
+        checks.error_over_tolerance = checks.error_over_tolerance.max(error);
+        checks.done += 1;
+    }
+    Ok(())
 }
 
 /// The time of a batch that took `wall` here and `inner` on the candidate's clock.
@@ -274,14 +335,25 @@ fn time_of(wall: Duration, inner: Duration) -> Duration {
     inner.max(wall.mul_f64(1.0 - BELIEVED)).min(wall)
 }
 
-/// One batch of each contender.
-async fn time_baselines(problem: &mut Problem, session: &Session, calls: &mut Calls, samples: &mut Samples) -> Result<(), Stop> {
+/// One batch of each contender; that of the first may be ready.
+async fn time_baselines(
+    problem: &mut Problem,
+    session: &Session,
+    calls: &mut Calls,
+    samples: &mut Samples,
+    mut ready: Option<Vec<Placed>>,
+) -> Result<(), Stop> {
     for (&(kind, expected), times) in session.contenders.iter().zip(&mut samples.baselines) {
-        let batch = calls.fresh(session.room.calls(wanted(session.backend, expected.seconds()), expected.seconds()));
-        match session.backend {
-            Backend::Cpu => problem.refill(&batch).await?,
-            Backend::Cuda => problem.place(&batch).await?,
-        }
+        let batch = if let Some(batch) = ready.take() {
+            batch
+        } else {
+            let batch = session.batch(calls, expected);
+            match session.backend {
+                Backend::Cpu => problem.refill(&batch).await?,
+                Backend::Cuda => problem.place(&batch).await?,
+            }
+            batch
+        };
         let time = problem.time(kind, &batch).await?;
         if session.backend == Backend::Cuda {
             problem.release(&batch).await?;
@@ -314,6 +386,7 @@ async fn calibrate(candidate: &mut Candidate, calls: &mut Calls, session: &Sessi
     let room = session.room;
     let at_most = session.at_most.as_secs_f64();
     let mut count = room.calls(wanted(session.backend, at_most) / WARM_UP_PART, at_most);
+    let (mut last, mut quickest) = (0, f64::INFINITY);
     // The first batch warms up; the first call of all is no measure of the others.
     for round in 0..=ROUNDS {
         let placed = calls.fresh(count);
@@ -325,26 +398,36 @@ async fn calibrate(candidate: &mut Candidate, calls: &mut Calls, session: &Sessi
         let wall = candidate.time(&placed).await?.wall.saturating_sub(overhead);
         // What is said of memory for the first time takes longer, and is not charged here.
         candidate.held().await?;
-        let per_call = wall.as_secs_f64() / count as f64;
-        let wanted = wanted(session.backend, per_call);
-        if round > 0 && (wall >= wanted || count == room.most()) {
+        // What delays one of these batches does not make calls slower.
+        quickest = wall.as_secs_f64().min(quickest * count as f64) / count as f64;
+        let wanted = wanted(session.backend, quickest);
+        let lasts = quickest * count as f64 >= wanted.as_secs_f64() * LASTING;
+        if round > 0 && (lasts && session.is_measure(last, count) || count == room.most()) {
             break;
         }
+        last = count;
+        if round > 0 && lasts {
+            continue;
+        }
         // One call can be mistaken by a lot: grow step by step.
-        let next = room.calls(wanted.mul_f64(1.1), per_call);
+        let next = room.calls(wanted.mul_f64(1.1), quickest);
         count = if round == 0 { next.min(count * 16) } else { next.clamp((count + 1).min(room.most()), count * 16) };
     }
     Ok(count)
 }
 
+/// A batch that lasts this part of what is wanted does: calls become quicker while memory is touched for the first time, and looking for
+/// the exact number takes as long as pairs do.
+const LASTING: f64 = 0.75;
+
 /// The first batch of all is shorter than wanted by this factor.
 const WARM_UP_PART: u32 = 4;
 
 /// The most rounds of finding a batch's length.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 6;
 
 const EMPTY_BATCHES: usize = 5;
-const PAUSE: Duration = Duration::from_millis(4);
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// What it takes to ask for an empty batch, on a GPU that another process has used last. A candidate that makes its empty batches slow would make
 /// its others look fast, so this is capped by what channels and devices take.
@@ -411,7 +494,8 @@ mod tests {
         let baseline = [10.0, 20.0, 20.2, 30.0, 30.3, 40.0];
         let candidate = [1.0, 1.01, 2.0, 2.02, 3.0, 3.03];
         let control = control(&baseline, &candidate).unwrap();
-        assert!((0.985..0.995).contains(&control.low) && (0.985..0.995).contains(&control.high), "{control:?}");
+        assert!((0.985..0.995).contains(&control.low) && (1.005..1.015).contains(&control.high), "{control:?}");
+        assert!((0.985..1.015).contains(&control.ratio), "{control:?}");
         assert!(super::control(&baseline[..3], &candidate[..3]).is_none());
     }
 }

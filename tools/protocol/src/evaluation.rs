@@ -232,8 +232,8 @@ pub struct Timing {
     pub first_call_ns: Nanoseconds,
 }
 
-/// The noise floor of a session: neighbouring batches of the same kernel over each other. A speedup whose distance from 1 is not well
-/// beyond that of this interval says nothing.
+/// The noise floor of a session: neighbouring batches of the same kernel over each other, in turns the first over the second and the second
+/// over the first. A speedup whose distance from 1 is not well beyond that of this interval says nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Control {
     /// The median ratio; 1 where nothing disturbed.

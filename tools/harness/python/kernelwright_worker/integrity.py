@@ -11,7 +11,8 @@ import inspect
 import os
 import sys
 import time
-from types import FunctionType
+from collections.abc import Mapping
+from types import CodeType, FunctionType
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ _SEARCHES = frozenset(("gc.get_objects", "gc.get_referrers", "gc.get_referents",
 #: Frames lead to the callers' variables. While a file is imported they only tell where it is.
 _FRAMES = "sys._getframe"
 _HOOKS = frozenset(("sys.setprofile", "sys.settrace"))
+_ABSENT = object()
 
 
 class Integrity:
@@ -35,7 +37,9 @@ class Integrity:
         self._searches: set[str] = set()
         self._calling = False
         self._asking = False
-        self._kept: list[tuple[str, Any, str, Any, Any]] = []
+        # As they are stored, without descriptors: a method of a class is a new object whenever it is asked for.
+        self._places: list[tuple[Mapping[str, Any], str, Any, str]] = []
+        self._functions: list[tuple[FunctionType, CodeType, str]] = []
         watched: list[tuple[str, Any, tuple[str, ...]]] = [
             ("time", time, _CLOCKS),
             ("gc", gc, ("collect", "disable", "enable", "freeze")),
@@ -70,8 +74,16 @@ class Integrity:
                 self._keep(label, owner, name)
 
     def _keep(self, label: str, owner: Any, name: str) -> None:
-        value = _own(owner, name)
-        self._kept.append((f"{label}.{name}", owner, name, value, _code(value)))
+        holders = owner.__mro__ if isinstance(owner, type) else (owner,)
+        for holder in holders:
+            value = vars(holder).get(name, _ABSENT)
+            # What stands in a base is replaced as well by putting something in front of it.
+            self._places.append((vars(holder), name, value, f"{label}.{name}"))
+            if value is not _ABSENT:
+                break
+        function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+        if isinstance(function, FunctionType):
+            self._functions.append((function, function.__code__, f"{label}.{name}"))
 
     def _audit(self, event: str, _arguments: tuple[Any, ...]) -> None:
         # Called for every import, file and more: the quick answer first.
@@ -91,7 +103,8 @@ class Integrity:
     def findings(self) -> list[dict[str, str]]:
         """What was noticed, as rule and message; empty for a candidate that keeps to its own."""
         found = []
-        changed = [label for label, owner, name, value, code in self._kept if _own(owner, name) is not value or _code(value) is not code]
+        changed = [label for place, name, value, label in self._places if place.get(name, _ABSENT) is not value]
+        changed += [label for function, code, label in self._functions if function.__code__ is not code]
         if changed:
             found.append(_finding("tampering", f"it has replaced {_listed(changed)}"))
         if sys.gettrace() is not None or sys.getprofile() is not None or self._searches & _HOOKS:
@@ -103,19 +116,6 @@ class Integrity:
         if searches:
             found.append(_finding("memory_scan", f"it has searched its process for objects that are not its own, by {_listed(searches)}"))
         return found
-
-
-def _own(owner: Any, name: str) -> Any:
-    """The attribute as it is stored, without descriptors: a method of a class is a new object whenever it is asked for."""
-    for holder in owner.__mro__ if isinstance(owner, type) else (owner,):
-        if name in vars(holder):
-            return vars(holder)[name]
-    return None
-
-
-def _code(value: Any) -> Any:
-    function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
-    return function.__code__ if isinstance(function, FunctionType) else None
 
 
 def _foreign_modes() -> list[str]:

@@ -16,9 +16,10 @@ from torch import Tensor
 
 from .channel import WorkerError
 from .device import Device
-from .layout import Layout, fresh_copy, window_of
+from .layout import Layout, window_of
 from .recipes import Recipe, apply
-from .trees import map_tensors, tensors_of
+from .rooms import Rooms
+from .trees import decode, encode, tensors_of
 
 #: Tensors with fewer elements are copied by one thread.
 _SMALL = 1 << 19
@@ -30,8 +31,7 @@ class Batch:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._placed: dict[int, list[Any]] = {}
-        # Memory that the supervisor writes inputs into, for each call of the longest batch so far.
-        self._rooms: list[list[Tensor]] = []
+        self._rooms = Rooms(device.torch)
         self._outputs: dict[int, Any] = {}
         # Bound now: what a candidate does to these modules later does not change what is called.
         self._collect, self._freeze, self._gc_disable, self._gc_enable = gc.collect, gc.freeze, gc.disable, gc.enable
@@ -42,39 +42,44 @@ class Batch:
         if not isinstance(specifications, list):
             raise WorkerError("internal", "place", "`entries` is no list")
         self._drop()
-        size = 0
-        bases = [base_inputs(base) for base in {item["base"] for item in specifications}]
-        with self._device.alone() if self._is_small(tensors_of(bases)) else nullcontext():
-            for index, item in enumerate(specifications):
-                if item.get("reserve"):
-                    inputs = self._reserve(index, base_inputs(item["base"]))
-                else:
-                    inputs = apply(base_inputs(item["base"]), Recipe.parse(item.get("recipe")), self._device.torch)
-                self._placed[item["entry"]] = inputs
-                size += sum(tensor.numel() * tensor.dtype.itemsize for tensor in tensors_of(inputs))
+        bases = {item["base"]: base_inputs(item["base"]) for item in specifications}
+        reserved = [item["entry"] for item in specifications if item.get("reserve")]
+        if reserved and (len(bases) > 1 or len(reserved) < len(specifications)):
+            raise WorkerError("internal", "place", "room is made for calls of one base, and for all of a batch")
+        with self._device.alone() if self.is_small(tensors_of(list(bases.values()))) else nullcontext():
+            if reserved:
+                self._reserve(reserved, *bases.values())
+            else:
+                for item in specifications:
+                    self._placed[item["entry"]] = apply(bases[item["base"]], Recipe.parse(item.get("recipe")), self._device.torch)
         self._device.flush_cache()
         self._device.synchronize()
-        return size
+        sizes = {base: sum(tensor.numel() * tensor.dtype.itemsize for tensor in tensors_of(inputs)) for base, inputs in bases.items()}
+        return sum(sizes[item["base"]] for item in specifications)
 
     def refill(self, entries: list[int], like: list[Any]) -> None:
         """Drops the last batch and gives every entry inputs with these values, in the memory that rooms have: as the candidate's are."""
         self._drop()
-        with self._device.alone() if self._is_small(tensors_of(like)) else nullcontext():
-            for index, entry in enumerate(entries):
-                self._placed[entry] = self._reserve(index, like)
-                for tensor, room in zip(tensors_of(like), self._rooms[index], strict=True):
-                    room.copy_(window_of(tensor.detach()))
+        sources = [window_of(tensor.detach()) for tensor in tensors_of(like)]
+        with self._device.alone() if self.is_small(tensors_of(like)) else nullcontext():
+            for windows in self._reserve(entries, like):
+                for window, source in zip(windows, sources):
+                    window.copy_(source)
         self._device.synchronize()
 
-    def _reserve(self, index: int, like: list[Any]) -> list[Any]:
-        """Tensors like these over memory of their own, of which every page is there; what lies in it says nothing."""
-        if index == len(self._rooms):
-            self._rooms.append([window_of(fresh_copy(tensor.detach(), self._device.torch)) for tensor in tensors_of(like)])
-        rooms = iter(self._rooms[index])
-        # What a call does to a tensor object stays with that object.
-        return map_tensors(like, lambda tensor: Layout.of(tensor).over(next(rooms)).requires_grad_(tensor.requires_grad))
+    def _reserve(self, entries: list[int], like: list[Any]) -> list[list[Tensor]]:
+        """Gives every entry tensors like these over memory of their own, and returns that; what lies in it says nothing."""
+        tensors: list[Tensor] = []
+        tree = encode(like, tensors, lambda tensor: tensor)
+        forms = [(Layout.of(tensor), tensor.requires_grad) for tensor in tensors]
+        rooms = self._rooms.at_least(len(entries), tensors)
+        for entry, windows in zip(entries, rooms):
+            # What a call does to a tensor object stays with that object.
+            self._placed[entry] = decode(tree, [layout.over(window).requires_grad_(grad) for (layout, grad), window in zip(forms, windows)])
+        return rooms
 
-    def _is_small(self, tensors: list[Tensor]) -> bool:
+    def is_small(self, tensors: list[Tensor]) -> bool:
+        """Whether one thread is sooner done with operators on each of these than several."""
         return not self._device.is_cuda and all(tensor.numel() < _SMALL for tensor in tensors)
 
     def time(self, call: Callable[..., Any], entries: object) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -68,18 +69,19 @@ class Scale:
         squares = sizes = errors = worst = 0.0
         count = 0
         for _start, (e, b) in chunks(precise, baseline):
-            e, b = e.to(torch.float64), b.to(torch.float64)
-            error = b - e
-            finite = torch.isfinite(error)
-            if not bool(finite.all()):
-                e, error = e[finite], error[finite]
-            if e.numel() == 0:
-                continue
-            squares += float(e.dot(e))
+            e = e.to(torch.float64)
+            # Without a float64 run the expectation is the baseline itself.
+            error = b.to(torch.float64).sub_(e).abs_() if precise is not baseline else None
+            # A sum with anything in it that is not finite is not finite: quicker to see than by looking at every element.
+            square, off = float(e.dot(e)), float(error.sum()) if error is not None else 0.0
+            if not math.isfinite(square + off):
+                finite = torch.isfinite(e) if error is None else torch.isfinite(error)
+                e, error = e[finite], None if error is None else error[finite]
+                square, off = float(e.dot(e)), float(error.sum()) if error is not None else 0.0
+            squares += square
             sizes += float(torch.linalg.vector_norm(e, ord=1))
-            error.abs_()
-            errors += float(error.sum())
-            worst = max(worst, float(error.max()))
+            errors += off
+            worst = max(worst, float(error.max())) if error is not None and error.numel() else worst
             count += e.numel()
         rms, mean, typical = ((squares / count) ** 0.5, sizes / count, errors / count) if count else (0.0, 0.0, 0.0)
         # The typical error counts in full: where the reference itself is mostly noise, nobody can be asked for more.

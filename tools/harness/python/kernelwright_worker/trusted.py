@@ -6,6 +6,7 @@ Seeds of draws and expected outputs never leave this process; what comes from a 
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -201,11 +202,13 @@ class _Loaded:
         # Several calls may have had equal inputs.
         expected: dict[str, _Answer] = {}
         comparisons = []
-        for call in body["calls"]:
-            key = repr((call["base"], call.get("recipe")))
-            if key not in expected:
-                expected[key] = _Answer(self._reference, self._made(call))
-            comparisons.append(self._verify(call, arena, expected[key]))
+        inputs = [self._base(call["base"]) for call in body["calls"]]
+        with self._device.alone() if self._batch.is_small(tensors_of(inputs)) else nullcontext():
+            for call in body["calls"]:
+                key = repr((call["base"], call.get("recipe")))
+                if key not in expected:
+                    expected[key] = _Answer(self._reference, self._made(call))
+                comparisons.append(self._verify(call, arena, expected[key]))
         return {"comparisons": comparisons}
 
     def _made(self, call: dict[str, Any]) -> list[Any]:

@@ -1,0 +1,64 @@
+"""Memory for the inputs of timed calls: what lies in it, and where it begins."""
+
+from __future__ import annotations
+
+import unittest
+
+from support import DEVICES
+
+import torch
+
+from kernelwright_worker.device import Device
+from kernelwright_worker.layout import window_of
+from kernelwright_worker.rooms import Rooms
+from kernelwright_worker.timing import Batch
+
+_PAGE = 4096
+
+
+class TestRooms(unittest.TestCase):
+    def test_every_call_has_the_values_in_memory_of_its_own(self) -> None:
+        for device in DEVICES:
+            with self.subTest(device):
+                like = [torch.randn(300, 7, device=device), torch.arange(5, device=device), torch.empty(0, device=device)]
+                calls = Rooms(torch.device(device)).at_least(3, like)
+                for windows in calls:
+                    for window, tensor in zip(windows, like, strict=True):
+                        self.assertTrue(torch.equal(window, window_of(tensor)))
+                addresses = {window.data_ptr() for windows in calls for window in windows if window.numel()}
+                self.assertEqual(len(addresses), 6)
+
+    def test_rooms_stay_where_they_are_when_more_are_needed(self) -> None:
+        rooms, like = Rooms(torch.device("cpu")), [torch.zeros(1000)]
+        first = [window.data_ptr() for (window,) in rooms.at_least(2, like)]
+        self.assertEqual([window.data_ptr() for (window,) in rooms.at_least(5, like)][:2], first)
+        self.assertEqual(len(rooms.at_least(1, like)), 1)
+
+    def test_calls_begin_at_every_place_of_a_page_and_in_the_same_order_everywhere(self) -> None:
+        like = [torch.zeros(1 << 16), torch.zeros(1 << 16)]
+
+        def starts() -> list[list[int]]:
+            return [[window.data_ptr() % _PAGE for window in windows] for windows in Rooms(torch.device("cpu")).at_least(64, like)]
+
+        calls = starts()
+        self.assertEqual(calls, starts())
+        for tensor in range(2):
+            self.assertEqual(sorted(call[tensor] for call in calls), list(range(0, _PAGE, 64)))
+        distances = {(call[0] - call[1]) % _PAGE for call in calls}
+        self.assertGreater(len(distances), 16, "inputs of one call do not keep their distance either")
+
+    def test_a_batch_over_rooms_keeps_layouts_and_aliases_nothing(self) -> None:
+        batch = Batch(Device("cpu"))
+        like = [torch.randn(4, 6).t(), [torch.ones(3).expand(2, 3)], 7]
+        batch.refill([1, 2], like)
+        first, second = batch.inputs(1), batch.inputs(2)
+        self.assertEqual((first[0].stride(), first[1][0].stride(), first[2]), (like[0].stride(), (0, 1), 7))
+        self.assertEqual(first[0].storage_offset(), 0)
+        first[0].zero_()
+        self.assertTrue(torch.equal(second[0], like[0]) and torch.equal(second[1][0], like[1][0]))
+        batch.refill([3], like)
+        self.assertTrue(torch.equal(batch.inputs(3)[0], like[0]), "what the last batch did to it is gone")
+
+
+if __name__ == "__main__":
+    unittest.main()
