@@ -17,7 +17,7 @@ from .layout import Layout, admit_plain, fresh_copy, has_memory
 from .trees import Tree, Untransportable, encode
 
 # Bound here, and called on the class: a tensor object can carry attributes of its own in the place of methods.
-_address, _strides, _is_conj, _is_neg = Tensor.data_ptr, Tensor.stride, Tensor.is_conj, Tensor.is_neg
+_address, _strides, _numel, _is_conj, _is_neg = Tensor.data_ptr, Tensor.stride, Tensor.numel, Tensor.is_conj, Tensor.is_neg
 
 
 class Locations:
@@ -54,7 +54,7 @@ class Locations:
         self._calls.append([form, *[self._place(tensor) for tensor in tensors]])
 
     def _place(self, tensor: Tensor) -> int:
-        if tensor.device.type == "cpu" or not tensor.numel():
+        if tensor.device.type == "cpu" or not _numel(tensor):
             return _address(tensor)
         try:
             self._found.find(_address(tensor), tensor.device.index)
