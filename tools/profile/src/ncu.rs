@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use kernelwright_harness::sandbox::Around;
 use kernelwright_harness::{LaunchError, Role, Scratch, WorkerLog, find_program};
-use kernelwright_protocol::ProfilerKind;
+use kernelwright_protocol::{Nanoseconds, ProfilerKind};
 use serde::Deserialize;
 
 use crate::capture::Capture;
@@ -53,6 +53,8 @@ const REPORT: &str = "profile.ncu-rep";
 /// Writing the report after the worker's end.
 const WRITING: Duration = Duration::from_secs(60);
 const LOG_BYTES: u64 = 16 << 10;
+/// Where kernels fill this share of a call's time, launching them takes none of it.
+const BUSY: f64 = 0.9;
 /// What it prints where the driver keeps its counters to administrators.
 const DENIED: &str = "ERR_NVGPUCTRPERM";
 
@@ -86,9 +88,21 @@ pub(crate) async fn capture(workers: &Workers, request: &ProfileRequest) -> Resu
         _ => return Err(failed(&said)),
     };
     let mut capture = import(&report)?.over(calls);
-    capture.wall_per_call_ns = Some(ran.wall_per_call_ns);
+    let kernels: u64 = capture.kernels.iter().map(|kernel| kernel.time.time_per_call_ns.0).sum();
+    let is_busy = kernels as f64 >= BUSY * ran.wall_per_call_ns.0 as f64;
+    capture.wall_per_call_ns = Some(if is_busy { ran.wall_per_call_ns } else { timed_alone(workers, request).await? });
     capture.limits.splice(0..0, timed::limits(of_candidate));
     Ok((capture, report))
+}
+
+/// The time of a call without it: every launch takes tens of microseconds more with it around, which would look like a busy host.
+async fn timed_alone(workers: &Workers, request: &ProfileRequest) -> Result<Nanoseconds, ProfileError> {
+    let role = if request.candidate.is_some() { Role::ProfileCandidate } else { Role::Profile };
+    let asked = workers.start(role, request.target, None).await?;
+    let mut session = workers.load(asked, &request.problem, request.candidate.as_deref()).await?;
+    let ran: Ran = session.ask("run", "timing calls").await?;
+    session.asked.end().await;
+    Ok(ran.wall_per_call_ns)
 }
 
 /// It, with a report in `reports`, around the command that follows.
