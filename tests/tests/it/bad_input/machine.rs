@@ -60,7 +60,7 @@ fn no_deep_check() {
     desk.write("candidate.py", INCORRECT);
     let asked = |target| {
         let args = ["evaluate", "problem.py", "candidate.py", "--deep-check", "--target", target];
-        error(&desk.said(&mut desk.command(&args)), 21)
+        error(&desk.said(&mut desk.command(&args)), 21).to_owned()
     };
     assert!(asked("cpu").starts_with("error: there is no deep check here: compute-sanitizer looks at CUDA kernels alone\n  hint: "));
     if kernelwright_evaluate::sanitizer().is_none() {
