@@ -81,7 +81,7 @@ struct EvaluateArgs {
     /// What to compare with, "eager" and "compile"; both without it. The speedup is against the faster one.
     baselines: Option<Vec<BaselineKind>>,
     /// Whether compute-sanitizer looks at a correct candidate too, for out-of-bounds accesses, races and barriers that outputs do not show; target
-    /// cuda only, takes 10 to 30 s more; false without it.
+    /// cuda only, starts four more processes in which kernels are slow; false without it.
     deep_check: Option<bool>,
     /// How many interleaved pairs of batches to time; as many as fit into about ten seconds without it.
     pairs: Option<u32>,

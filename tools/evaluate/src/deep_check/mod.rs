@@ -192,10 +192,7 @@ pub(crate) fn verdict(check: &DeepCheck) -> Option<Verdict> {
 pub(crate) fn findings(check: &DeepCheck) -> Vec<Finding> {
     let finding = |check: &ToolCheck| {
         let (rule, severity, message) = match (&check.outcome, check.tool) {
-            (CheckOutcome::Clean | CheckOutcome::Errors(_), _) => return None,
-            (CheckOutcome::NotMeasured { reason, .. }, tool) => {
-                ("deep_check_incomplete", Severity::Warning, format!("{tool} has checked nothing: {reason}"))
-            }
+            (CheckOutcome::Clean | CheckOutcome::Errors(_) | CheckOutcome::NotMeasured { .. }, _) => return None,
             (CheckOutcome::Warnings(found), SanitizerTool::Initcheck) => {
                 let text = found.reports.first().map(ToString::to_string).unwrap_or_default();
                 ("uninitialized_read", Severity::Warning, format!("memory may be read that nobody has written: {text}"))
@@ -206,5 +203,18 @@ pub(crate) fn findings(check: &DeepCheck) -> Vec<Finding> {
         };
         Some(Finding { rule: rule.to_owned(), severity, message })
     };
-    check.tools.iter().filter_map(finding).collect()
+    check.tools.iter().filter_map(finding).chain(incomplete(check)).collect()
+}
+
+/// One finding for the tools that have checked nothing: what keeps one from it mostly keeps all.
+fn incomplete(check: &DeepCheck) -> Option<Finding> {
+    let reason = |check: &ToolCheck| match &check.outcome {
+        CheckOutcome::NotMeasured { reason, .. } => Some((check.tool, reason.clone())),
+        _ => None,
+    };
+    let missing: Vec<_> = check.tools.iter().filter_map(reason).collect();
+    let (_, first) = missing.first()?;
+    let tools: Vec<_> = missing.iter().map(|(tool, _)| tool.as_str()).collect();
+    let message = format!("not checked by {}: {first}", tools.join(", "));
+    Some(Finding { rule: "deep_check_incomplete".to_owned(), severity: Severity::Warning, message })
 }

@@ -1,11 +1,12 @@
 //! Logs as several versions of compute-sanitizer write them, and what they amount to.
 
 use kernelwright_harness::Exit;
-use kernelwright_protocol::{CheckOutcome, SanitizerTool, SanitizerTool::*};
+use kernelwright_protocol::{CheckOutcome, DeepCheck, Nanoseconds, SanitizerTool, SanitizerTool::*, ToolCheck};
 
 use super::judge::{Ran, outcome};
 use super::log::{Log, Subject};
 use super::sanitizer::ERRORS_FOUND;
+use super::{findings, verdict};
 
 const CLEAN: &str = "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n";
 
@@ -209,6 +210,23 @@ fn a_forged_summary_does_not_help() {
 fn errors_count_although_the_candidate_did_not_come_through() {
     let stopped = Ran::Not { reason: "CUDA error: an illegal memory access was encountered".into(), hint: None };
     assert!(said(Memcheck, TRITON_OVERRUN, stopped).starts_with("1402 errors"));
+}
+
+#[test]
+fn what_was_not_measured_is_said_once_and_decides_nothing() {
+    let reason = "Device not supported.".to_owned();
+    let tools = SanitizerTool::ALL.map(|tool| ToolCheck {
+        tool,
+        outcome: match tool {
+            Memcheck => CheckOutcome::Clean,
+            _ => CheckOutcome::NotMeasured { reason: reason.clone(), hint: None },
+        },
+        wall_ns: Nanoseconds(1),
+    });
+    let check = DeepCheck { inputs: String::new(), tools: tools.into() };
+    assert_eq!(verdict(&check), None);
+    let said: Vec<_> = findings(&check).into_iter().map(|finding| finding.message).collect();
+    assert_eq!(said, ["not checked by racecheck, synccheck, initcheck: Device not supported."]);
 }
 
 #[test]
