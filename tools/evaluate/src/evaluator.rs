@@ -103,11 +103,13 @@ impl Evaluator {
         let mut loaded = ticket.shelf.lock().await;
         let key = Key { problem: ProblemId::of(source), tf32 };
         let setting = workshop.setting(target, tf32);
-        let mut problem = if let Some(problem) = loaded.take(&key) {
+        let known = loaded.take(&key);
+        loaded.rest().await;
+        let mut problem = if let Some(problem) = known {
             problem
         } else {
             say("loading the problem");
-            loaded.make_room();
+            loaded.make_room().await;
             workshop.load(source, name, &setting).await?
         };
         let (mut inputs, mut outputs, mut measured) = (vec![], vec![], vec![]);
@@ -160,13 +162,15 @@ impl Evaluator {
         say("waiting for the target");
         let mut loaded = until(cancelled, ticket.shelf.lock()).await?;
         let key = Key { problem: ProblemId::of(&request.problem_source), tf32: request.options.tf32 };
-        let (mut problem, Started { worker, not_forked: reason }, another) = if let Some(problem) = loaded.take(&key) {
+        let known = loaded.take(&key);
+        loaded.rest().await;
+        let (mut problem, Started { worker, not_forked: reason }, another) = if let Some(problem) = known {
             say("starting the candidate's process");
             let started = workshop.bench(bench, &problem.setting).await?;
             (problem, started, true)
         } else {
             say("loading the problem");
-            loaded.make_room();
+            loaded.make_room().await;
             let setting = workshop.setting(request.target, request.options.tf32);
             let load = workshop.load(&request.problem_source, &request.problem_name, &setting);
             let both = Box::pin(async { tokio::try_join!(load, async { Ok(workshop.bench(bench, &setting).await?) }) });

@@ -12,7 +12,7 @@ const SLACK: f64 = 1.5;
 fn beyond_caches(backend: Backend) -> Bytes {
     match backend {
         Backend::Cpu => Bytes(2 << 30),
-        Backend::Cuda => Bytes(512 << 20),
+        Backend::Cuda => Bytes(192 << 20),
     }
 }
 

@@ -41,9 +41,16 @@ impl Shelf {
     }
 
     /// Makes room before another problem is loaded.
-    pub(crate) fn make_room(&mut self) {
+    pub(crate) async fn make_room(&mut self) {
         if self.problems.len() >= PROBLEMS {
-            self.problems.remove(0);
+            self.problems.remove(0).1.end().await;
+        }
+    }
+
+    /// Has those that wait here give back memory that they only keep for their next evaluation.
+    pub(crate) async fn rest(&mut self) {
+        for (_, problem) in &mut self.problems {
+            problem.rest().await;
         }
     }
 

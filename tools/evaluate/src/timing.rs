@@ -64,6 +64,12 @@ fn held_per_call(backend: Backend) -> Duration {
 /// By how much of a batch the candidate's clock may say less than the supervisor's and be taken for the time.
 const BELIEVED: f64 = 0.015;
 
+/// The part of a batch that may be taken for what it takes to ask for one: of a batch that came out too short, more would be nothing but guessing.
+const ASKING: f64 = 0.25;
+
+/// A batch that lasts less than this part of what is wanted was measured wrongly when its length was chosen.
+const TOO_SHORT: f64 = 0.3;
+
 /// Batches of the candidate are shorter than wanted by up to one call in so many.
 const VARIED: usize = 5;
 
@@ -85,12 +91,6 @@ impl Session {
     /// The calls of a batch of a baseline of which one call is expected to take so long.
     fn batch(&self, calls: &mut Calls, expected: Nanoseconds) -> Vec<Placed> {
         calls.fresh(self.room.calls(wanted(self.backend, expected.seconds()), expected.seconds()))
-    }
-
-    /// Whether a batch of `count` calls, after one of `last` calls, shows how long such batches take. On a processor the first one of its length
-    /// does not: it touches memory for the first time, which can take as long as many calls.
-    fn is_measure(&self, last: usize, count: usize) -> bool {
-        self.backend == Backend::Cuda || count <= last
     }
 
     /// Those of the first contender's next batch.
@@ -117,6 +117,12 @@ struct Samples {
     clocks: Vec<f64>,
 }
 
+impl Samples {
+    fn none(session: &Session) -> Self {
+        Self { baselines: vec![vec![]; session.contenders.len()], ..Self::default() }
+    }
+}
+
 /// Times the candidate against the session's baselines.
 pub(crate) async fn measure(
     problem: &mut Problem,
@@ -126,15 +132,16 @@ pub(crate) async fn measure(
 ) -> Result<Measured, Stop> {
     let mut calls = Calls::new();
     let overhead = overhead(problem, candidate, session.backend).await?;
-    let candidate_calls = calibrate(candidate, &mut calls, &session, overhead).await?;
+    let mut candidate_calls = calibrate(candidate, &mut calls, &session, overhead).await?;
+    let mut is_confirmed = false;
     let pairs = session.pairs.unwrap_or(FEWEST_PAIRS).max(2);
     let mut checks = Checks::within(problem.facts.reference_ns, session.room.bytes_per_call, pairs);
     let mut overwritten = false;
     let (mut unseen, mut unverified) = (None, None);
-    let mut samples = Samples { baselines: vec![vec![]; session.contenders.len()], ..Samples::default() };
+    let mut samples = Samples::none(&session);
     let started = Instant::now();
     let most = session.pairs.unwrap_or(most_pairs(session.backend));
-    while samples.candidate.len() < most {
+    'pairs: while samples.candidate.len() < most {
         let pair = samples.candidate.len();
         let enough = || started.elapsed() > BUDGET || narrow(&samples);
         if session.pairs.is_none() && pair >= FEWEST_PAIRS && enough() {
@@ -176,10 +183,19 @@ pub(crate) async fn measure(
             };
             let turn = Turn { pair, left: most - pair };
             let timed = time_candidate(candidate, &ready, overhead, turn, &checks, session.backend).await?;
+            let is_too_short = timed.is_too_short(session.backend) && candidate_calls < session.room.most();
             unverified = timed.unverified;
             if !is_early {
                 verify(problem, unverified.take(), &mut checks, &session.trials).await?;
                 late::forget(problem, &ready.late).await?;
+            }
+            if purpose == Use::Time && !is_confirmed {
+                is_confirmed = true;
+                if is_too_short {
+                    candidate_calls = calibrate(candidate, &mut calls, &session, overhead).await?;
+                    samples = Samples::none(&session);
+                    continue 'pairs;
+                }
             }
             if purpose == Use::Time {
                 samples.candidate.push(timed.per_call);
@@ -267,6 +283,7 @@ enum Use {
 
 /// What a batch of the candidate came to.
 struct Timed {
+    calls: usize,
     /// Seconds of one call.
     per_call: f64,
     /// By how much its clock disagrees.
@@ -274,6 +291,12 @@ struct Timed {
     /// Whether calls wrote their outputs where those of other calls lay.
     overwritten: bool,
     unverified: Option<Unverified>,
+}
+
+impl Timed {
+    fn is_too_short(&self, backend: Backend) -> bool {
+        self.per_call * (self.calls as f64) < wanted(backend, self.per_call).as_secs_f64() * TOO_SHORT
+    }
 }
 
 /// What some calls of a batch have left behind, nobody having looked at it yet. On a GPU it still lies in the candidate's memory.
@@ -300,7 +323,7 @@ async fn time_candidate(
         return Err(Stop::rejected("channel_tampering", "it speaks of other calls than it was asked to make"));
     }
     let allowed = overhead + held_slack(backend) + held_per_call(backend) * calls.len() as u32;
-    let charged = time_of(wall.saturating_sub(overhead), inner) + asked.saturating_sub(allowed);
+    let charged = time_of(wall, overhead, inner) + asked.saturating_sub(allowed);
     let lasting = outputs.lasting();
     let chosen = checks.choose(&lasting, late, turn);
     let unverified = if chosen.is_empty() {
@@ -310,6 +333,7 @@ async fn time_candidate(
         Some(Unverified { pair: turn.pair, outcomes, chosen })
     };
     Ok(Timed {
+        calls: calls.len(),
         per_call: charged.as_secs_f64().max(1e-9) / calls.len() as f64,
         clock: disagreement(wall.saturating_sub(overhead), inner, calls.len()),
         overwritten: lasting.contains(&false),
@@ -330,9 +354,11 @@ async fn verify(problem: &mut Problem, unverified: Option<Unverified>, checks: &
     Ok(())
 }
 
-/// The time of a batch that took `wall` here and `inner` on the candidate's clock.
-fn time_of(wall: Duration, inner: Duration) -> Duration {
-    inner.max(wall.mul_f64(1.0 - BELIEVED)).min(wall)
+/// The time of a batch that took `wall` here, `overhead` of it to be asked for, and `inner` on the candidate's clock. A clock that says more
+/// than that is believed: nobody gains by it.
+fn time_of(wall: Duration, overhead: Duration, inner: Duration) -> Duration {
+    let beyond = wall.saturating_sub(overhead.min(wall.mul_f64(ASKING)));
+    inner.max(beyond.mul_f64(1.0 - BELIEVED)).min(wall)
 }
 
 /// One batch of each contender; that of the first may be ready.
@@ -398,11 +424,12 @@ async fn calibrate(candidate: &mut Candidate, calls: &mut Calls, session: &Sessi
         let wall = candidate.time(&placed).await?.wall.saturating_sub(overhead);
         // What is said of memory for the first time takes longer, and is not charged here.
         candidate.held().await?;
-        // What delays one of these batches does not make calls slower.
+        // What delays one of these batches does not make calls slower: the first one of its length touches memory for the first time, which can
+        // take as long as many calls.
         quickest = wall.as_secs_f64().min(quickest * count as f64) / count as f64;
         let wanted = wanted(session.backend, quickest);
         let lasts = quickest * count as f64 >= wanted.as_secs_f64() * LASTING;
-        if round > 0 && (lasts && session.is_measure(last, count) || count == room.most()) {
+        if round > 0 && (lasts && count <= last || count == room.most()) {
             break;
         }
         last = count;
@@ -468,9 +495,13 @@ mod tests {
     #[test]
     fn the_candidate_s_clock_is_believed_in_next_to_nothing() {
         let us = Duration::from_micros;
-        assert_eq!(time_of(us(10_000), us(9_900)), us(9_900), "waking up took longer than in an empty batch");
-        assert_eq!(time_of(us(10_000), us(5_000)), us(9_850));
-        assert_eq!(time_of(us(10_000), us(12_000)), us(10_000));
+        let time_of = |wall, overhead, inner| time_of(us(wall), us(overhead), us(inner)).as_micros();
+        assert_eq!(time_of(10_300, 300, 9_900), 9_900, "waking up took longer than in an empty batch");
+        assert_eq!(time_of(10_300, 300, 5_000), 9_850);
+        assert_eq!(time_of(10_300, 300, 10_200), 10_200, "its own clock says that asking took less");
+        assert_eq!(time_of(10_000, 0, 12_000), 10_000);
+        assert_eq!(time_of(450, 800, 270), 332, "a batch is never all asking");
+        assert_eq!(time_of(450, 800, 0), 332);
     }
 
     #[test]

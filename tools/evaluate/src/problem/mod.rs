@@ -38,6 +38,8 @@ pub(crate) struct Problem {
     copy_rate: Option<f64>,
     /// Draws on which the reference has lost its device.
     pub(crate) lost_on: Vec<DrawKind>,
+    /// Whether its worker has given back what it keeps, and was asked nothing since.
+    rests: bool,
 }
 
 impl Problem {
@@ -57,6 +59,7 @@ impl Problem {
             base: (Value::Null, vec![]),
             copy_rate: None,
             lost_on: vec![],
+            rests: false,
         })
     }
 
@@ -207,8 +210,22 @@ impl Problem {
         self.forget(&entries).await
     }
 
+    /// Gives back memory that torch keeps for later, where this was not done since its last evaluation. A worker that is lost shows when it is
+    /// asked next.
+    pub(crate) async fn rest(&mut self) {
+        if !std::mem::replace(&mut self.rests, true) {
+            let _ = self.ask::<Value>("rest", json!({}), &[]).await;
+        }
+    }
+
+    /// Ends its process and waits until that is gone, with the memory it has used.
+    pub(crate) async fn end(self) {
+        self.worker.end().await;
+    }
+
     /// Frees every entry.
     pub(crate) async fn forget_all(&mut self) -> Result<(), EvaluateError> {
+        self.rests = false;
         self.ask::<Value>("clear", json!({}), &[]).await?;
         self.ask::<Value>("forget", json!({"all": true}), &[]).await.map(drop)
     }

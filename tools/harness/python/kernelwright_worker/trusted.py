@@ -71,7 +71,7 @@ class Trusted:
 
     def handlers(self) -> dict[str, Any]:
         """Every operation by name."""
-        names = ("select", "draw", "share", "expect", "compare", "verify", "forget", "baseline", "place", "refill", "time", "clear", "fill", "copy_rate", "device_state", "check_inputs")
+        names = ("select", "draw", "share", "expect", "compare", "verify", "forget", "baseline", "place", "refill", "time", "clear", "fill", "copy_rate", "device_state", "rest", "check_inputs")
         return {"load": self.load, "cuda_arch": _cuda_arch, **{name: self._on_loaded(name) for name in names}}
 
     def _on_loaded(self, name: str) -> Any:
@@ -272,6 +272,12 @@ class _Loaded:
             raise Untransportable(f"device memory that cannot be written: {error}") from error
         # What was written last would otherwise be found there sooner than what was written first. Returns when all is written.
         self._device.flush_cache()
+        return {}
+
+    def rest(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        """Gives back memory that is only kept for the next evaluation, while another problem is evaluated."""
+        self._batch.clear()
+        self._device.make_all_room()
         return {}
 
     def clear(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
