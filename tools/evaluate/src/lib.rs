@@ -11,8 +11,10 @@
 mod baselines;
 mod batch;
 mod builds;
+mod calibration;
 mod candidate;
 mod checks;
+mod clocks;
 mod command;
 mod compile;
 mod correctness;

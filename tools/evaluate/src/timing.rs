@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 use kernelwright_protocol::{Backend, Baseline, BaselineKind, Control, Nanoseconds, Severity, Timing, Trials};
 
 use crate::batch::{Calls, Room, wanted};
+use crate::calibration::{calibrate, overhead};
 use crate::candidate::{Batch, Candidate};
 use crate::checks::{Checks, Turn};
+use crate::clocks::{agree, disagreement, time_of};
 use crate::draws::random_below;
 use crate::late::{self, Ready};
-use crate::problem::{BASE, Placed, Problem, TimedOutcomes};
+use crate::problem::{Placed, Problem, TimedOutcomes};
 use crate::statistics::{median, median_interval, spread};
 use crate::verdict::Stop;
 
@@ -34,15 +36,6 @@ const NARROW: f64 = 0.02;
 /// How long the pairs may go on beyond the fewest.
 const BUDGET: Duration = Duration::from_secs(8);
 
-/// How far the two sides' clocks may differ, as a share of a batch, and in any case. The batch in which they differ least is judged: a
-/// busy machine delays messages in most batches, a candidate that works outside its calls or has patched its clock differs in all. A
-/// batch's time is the supervisor's in any case.
-const CLOCKS_SHARE: f64 = 0.1;
-const CLOCKS_SLACK: Duration = Duration::from_millis(1);
-
-/// What naming a call in a request takes beside its time.
-const CLOCKS_PER_CALL: Duration = Duration::from_micros(2);
-
 /// What saying where outputs lie may take, in any case and for each call; more than that is work, and counts as time of the batch. Batches on
 /// a CPU are verdicts' longest part, and short.
 fn held_slack(backend: Backend) -> Duration {
@@ -60,12 +53,6 @@ fn held_per_call(backend: Backend) -> Duration {
         Backend::Cuda => Duration::from_micros(8),
     }
 }
-
-/// By how much of a batch the candidate's clock may say less than the supervisor's and be taken for the time.
-const BELIEVED: f64 = 0.015;
-
-/// The part of a batch that may be taken for what it takes to ask for one: of a batch that came out too short, more would be nothing but guessing.
-const ASKING: f64 = 0.25;
 
 /// A batch that lasts less than this part of what is wanted was measured wrongly when its length was chosen.
 const TOO_SHORT: f64 = 0.3;
@@ -354,13 +341,6 @@ async fn verify(problem: &mut Problem, unverified: Option<Unverified>, checks: &
     Ok(())
 }
 
-/// The time of a batch that took `wall` here, `overhead` of it to be asked for, and `inner` on the candidate's clock. A clock that says more
-/// than that is believed: nobody gains by it.
-fn time_of(wall: Duration, overhead: Duration, inner: Duration) -> Duration {
-    let beyond = wall.saturating_sub(overhead.min(wall.mul_f64(ASKING)));
-    inner.max(beyond.mul_f64(1.0 - BELIEVED)).min(wall)
-}
-
 /// One batch of each contender; that of the first may be ready.
 async fn time_baselines(
     problem: &mut Problem,
@@ -389,120 +369,9 @@ async fn time_baselines(
     Ok(())
 }
 
-/// How far the candidate's clock is from the supervisor's, in units of what is tolerated.
-fn disagreement(wall: Duration, inner: Duration, calls: usize) -> f64 {
-    let tolerated = wall.as_secs_f64() * CLOCKS_SHARE + (CLOCKS_SLACK + CLOCKS_PER_CALL * calls as u32).as_secs_f64();
-    wall.abs_diff(inner).as_secs_f64() / tolerated
-}
-
-fn agree(clocks: &[f64]) -> Result<(), Stop> {
-    let least = clocks.iter().copied().min_by(f64::total_cmp).unwrap_or(0.0);
-    if least > 1.0 {
-        let explanation = format!(
-            "in every batch the candidate's process reports a time at least {least:.1} times further from the supervisor's than is tolerated: \
-             work outside the timed calls, or a patched clock"
-        );
-        return Err(Stop::rejected("clock_disagreement", explanation));
-    }
-    Ok(())
-}
-
-/// How many calls make a batch of the wanted length.
-async fn calibrate(candidate: &mut Candidate, calls: &mut Calls, session: &Session, overhead: Duration) -> Result<usize, Stop> {
-    let room = session.room;
-    let at_most = session.at_most.as_secs_f64();
-    let mut count = room.calls(wanted(session.backend, at_most) / WARM_UP_PART, at_most);
-    let (mut last, mut quickest) = (0, f64::INFINITY);
-    // The first batch warms up; the first call of all is no measure of the others.
-    for round in 0..=ROUNDS {
-        let placed = calls.fresh(count);
-        match session.backend {
-            // What lies there already does for this.
-            Backend::Cpu => candidate.reserve(&placed).await?,
-            Backend::Cuda => candidate.place(&placed).await?,
-        };
-        let wall = candidate.time(&placed).await?.wall.saturating_sub(overhead);
-        // What is said of memory for the first time takes longer, and is not charged here.
-        candidate.held().await?;
-        // What delays one of these batches does not make calls slower: the first one of its length touches memory for the first time, which can
-        // take as long as many calls.
-        quickest = wall.as_secs_f64().min(quickest * count as f64) / count as f64;
-        let wanted = wanted(session.backend, quickest);
-        let lasts = quickest * count as f64 >= wanted.as_secs_f64() * LASTING;
-        if round > 0 && (lasts && count <= last || count == room.most()) {
-            break;
-        }
-        last = count;
-        if round > 0 && lasts {
-            continue;
-        }
-        // One call can be mistaken by a lot: grow step by step.
-        let next = room.calls(wanted.mul_f64(1.1), quickest);
-        count = if round == 0 { next.min(count * 16) } else { next.clamp((count + 1).min(room.most()), count * 16) };
-    }
-    Ok(count)
-}
-
-/// A batch that lasts this part of what is wanted does: calls become quicker while memory is touched for the first time, and looking for
-/// the exact number takes as long as pairs do.
-const LASTING: f64 = 0.75;
-
-/// The first batch of all is shorter than wanted by this factor.
-const WARM_UP_PART: u32 = 4;
-
-/// The most rounds of finding a batch's length.
-const ROUNDS: usize = 6;
-
-const EMPTY_BATCHES: usize = 5;
-const PAUSE: Duration = Duration::from_millis(1);
-
-/// What it takes to ask for an empty batch, on a GPU that another process has used last. A candidate that makes its empty batches slow would make
-/// its others look fast, so this is capped by what channels and devices take.
-async fn overhead(problem: &mut Problem, candidate: &mut Candidate, backend: Backend) -> Result<Duration, Stop> {
-    let mut times = Vec::new();
-    for _ in 0..EMPTY_BATCHES {
-        if backend == Backend::Cuda {
-            problem.fill(BASE, &[]).await?;
-        }
-        // As between batches that are not empty: what has slept wakes up more slowly.
-        tokio::time::sleep(PAUSE).await;
-        times.push(candidate.time(&[]).await?.wall.as_secs_f64());
-    }
-    Ok(Duration::from_secs_f64(median(&times)).min(most_overhead(backend)))
-}
-
-fn most_overhead(backend: Backend) -> Duration {
-    match backend {
-        Backend::Cpu => Duration::from_micros(250),
-        Backend::Cuda => Duration::from_micros(800),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn clocks_that_disagree_are_a_finding() {
-        let ms = Duration::from_millis;
-        assert!(disagreement(ms(20), ms(20), 1) < 1.0 && disagreement(ms(20), ms(19), 1) < 1.0);
-        assert!(disagreement(ms(20), ms(10), 2000) > 1.0 && disagreement(ms(20), ms(30), 2000) > 1.0);
-        assert!(agree(&[1.5, 9.0, 0.2]).is_ok(), "disturbed batches decide nothing");
-        let Err(Stop::Decided(verdict)) = agree(&[3.0, 9.0, 1.2]) else { panic!("no verdict") };
-        assert_eq!(verdict.status(), "rejected");
-    }
-
-    #[test]
-    fn the_candidate_s_clock_is_believed_in_next_to_nothing() {
-        let us = Duration::from_micros;
-        let time_of = |wall, overhead, inner| time_of(us(wall), us(overhead), us(inner)).as_micros();
-        assert_eq!(time_of(10_300, 300, 9_900), 9_900, "waking up took longer than in an empty batch");
-        assert_eq!(time_of(10_300, 300, 5_000), 9_850);
-        assert_eq!(time_of(10_300, 300, 10_200), 10_200, "its own clock says that asking took less");
-        assert_eq!(time_of(10_000, 0, 12_000), 10_000);
-        assert_eq!(time_of(450, 800, 270), 332, "a batch is never all asking");
-        assert_eq!(time_of(450, 800, 0), 332);
-    }
 
     #[test]
     fn pairs_that_agree_are_enough() {

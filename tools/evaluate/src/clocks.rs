@@ -1,0 +1,72 @@
+//! Two clocks on one batch: the supervisor's, which decides, and the candidate's, which says how long waking up took.
+
+use std::time::Duration;
+
+use crate::verdict::Stop;
+
+/// How far the two sides' clocks may differ, as a share of a batch, and in any case. The batch in which they differ least is judged: a
+/// busy machine delays messages in most batches, a candidate that works outside its calls or has patched its clock differs in all. A
+/// batch's time is the supervisor's in any case.
+const CLOCKS_SHARE: f64 = 0.1;
+const CLOCKS_SLACK: Duration = Duration::from_millis(1);
+
+/// What naming a call in a request takes beside its time.
+const CLOCKS_PER_CALL: Duration = Duration::from_micros(2);
+
+/// By how much of a batch the candidate's clock may say less than the supervisor's and be taken for the time.
+const BELIEVED: f64 = 0.015;
+
+/// The part of a batch that may be taken for what it takes to ask for one: of a batch that came out too short, more would be nothing but guessing.
+const ASKING: f64 = 0.25;
+
+/// The time of a batch that took `wall` here, `overhead` of it to be asked for, and `inner` on the candidate's clock. A clock that says more
+/// than that is believed: nobody gains by it.
+pub(crate) fn time_of(wall: Duration, overhead: Duration, inner: Duration) -> Duration {
+    let beyond = wall.saturating_sub(overhead.min(wall.mul_f64(ASKING)));
+    inner.max(beyond.mul_f64(1.0 - BELIEVED)).min(wall)
+}
+
+/// How far the candidate's clock is from the supervisor's, in units of what is tolerated.
+pub(crate) fn disagreement(wall: Duration, inner: Duration, calls: usize) -> f64 {
+    let tolerated = wall.as_secs_f64() * CLOCKS_SHARE + (CLOCKS_SLACK + CLOCKS_PER_CALL * calls as u32).as_secs_f64();
+    wall.abs_diff(inner).as_secs_f64() / tolerated
+}
+
+pub(crate) fn agree(clocks: &[f64]) -> Result<(), Stop> {
+    let least = clocks.iter().copied().min_by(f64::total_cmp).unwrap_or(0.0);
+    if least > 1.0 {
+        let explanation = format!(
+            "in every batch the candidate's process reports a time at least {least:.1} times further from the supervisor's than is tolerated: \
+             work outside the timed calls, or a patched clock"
+        );
+        return Err(Stop::rejected("clock_disagreement", explanation));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_that_disagree_are_a_finding() {
+        let ms = Duration::from_millis;
+        assert!(disagreement(ms(20), ms(20), 1) < 1.0 && disagreement(ms(20), ms(19), 1) < 1.0);
+        assert!(disagreement(ms(20), ms(10), 2000) > 1.0 && disagreement(ms(20), ms(30), 2000) > 1.0);
+        assert!(agree(&[1.5, 9.0, 0.2]).is_ok(), "disturbed batches decide nothing");
+        let Err(Stop::Decided(verdict)) = agree(&[3.0, 9.0, 1.2]) else { panic!("no verdict") };
+        assert_eq!(verdict.status(), "rejected");
+    }
+
+    #[test]
+    fn the_candidate_s_clock_is_believed_in_next_to_nothing() {
+        let us = Duration::from_micros;
+        let time_of = |wall, overhead, inner| time_of(us(wall), us(overhead), us(inner)).as_micros();
+        assert_eq!(time_of(10_300, 300, 9_900), 9_900, "waking up took longer than in an empty batch");
+        assert_eq!(time_of(10_300, 300, 5_000), 9_850);
+        assert_eq!(time_of(10_300, 300, 10_200), 10_200, "its own clock says that asking took less");
+        assert_eq!(time_of(10_000, 0, 12_000), 10_000);
+        assert_eq!(time_of(450, 800, 270), 332, "a batch is never all asking");
+        assert_eq!(time_of(450, 800, 0), 332);
+    }
+}
