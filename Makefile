@@ -58,7 +58,7 @@ adversarial: $(ENV_READY) ## Run the cheats, faults and honest kernels (TARGET=c
 	target/debug/adversarial --target $(TARGET) --verbose
 
 test-gpu: GPU := $(if $(filter cpu,$(TARGET)),cuda,$(TARGET))
-test-gpu: $(ENV_READY) ## Judge the adversarial suite, the packs' example kernels what profiles say of planted bottlenecks and what the deep check finds on this machine's GPU (TARGET=cuda:N names another one)
+test-gpu: $(ENV_READY) ## Judge the adversarial suite, the packs' example kernels, what profiles say of planted bottlenecks and what the deep check finds on this machine's GPU (TARGET=cuda:N names another one)
 	cargo build --locked --quiet -p kernelwright -p kernelwright-tests --bins
 	target/debug/adversarial --target $(GPU)
 	target/debug/pack_examples --target $(GPU)

@@ -10,7 +10,7 @@
 # problem = "problems/batched_transpose.py"
 # evidence = [
 #   { target = "sm_80", status = "compiled", text = "25 registers, no spills, 4,224 bytes of shared memory, nvcc 13.2; not run yet" },
-#   { target = "sm_90", status = "compiled", text = "28 registers, no spills, 4,224 bytes of shared memory, nvcc 13.2; not run yet" },
+#   { target = "sm_90", status = "correct", text = "28 registers, no spills, 4,224 bytes of shared memory, nvcc 13.2; H200, CUDA 13.0, torch 2.11: 504 us a call, 0.82x (0.81 to 0.83) against the faster of eager and torch.compile" },
 #   { target = "sm_100", status = "compiled", text = "32 registers, no spills, 4,224 bytes of shared memory, nvcc 13.2; not run yet" },
 #   { target = "sm_120", status = "compiled", text = "38 registers, no spills, 4,224 bytes of shared memory, nvcc 13.2; not run yet" },
 # ]

@@ -10,7 +10,7 @@
 # problem = "problems/column_sum.py"
 # evidence = [
 #   { target = "sm_80", status = "compiled", text = "32 to 48 registers in 2 kernels, no spills, 4,096 bytes of shared memory, nvcc 13.2; not run yet" },
-#   { target = "sm_90", status = "compiled", text = "32 to 48 registers in 2 kernels, no spills, 4,096 bytes of shared memory, nvcc 13.2; not run yet" },
+#   { target = "sm_90", status = "correct", text = "32 to 48 registers in 2 kernels, no spills, 4,096 bytes of shared memory, nvcc 13.2; H200, CUDA 13.0, torch 2.11: 409 us a call, 0.94x (0.93 to 0.96) against the faster of eager and torch.compile" },
 #   { target = "sm_100", status = "compiled", text = "40 to 54 registers in 2 kernels, no spills, 4,096 bytes of shared memory, nvcc 13.2; not run yet" },
 #   { target = "sm_120", status = "compiled", text = "48 to 56 registers in 2 kernels, no spills, 4,096 bytes of shared memory, nvcc 13.2; not run yet" },
 # ]

@@ -10,7 +10,7 @@
 # problem = "problems/cross_entropy.py"
 # evidence = [
 #   { target = "sm_80", status = "compiled", text = "32 to 38 registers in 2 kernels, no spills, 512 bytes of shared memory, nvcc 13.2; not run yet" },
-#   { target = "sm_90", status = "compiled", text = "32 to 38 registers in 2 kernels, no spills, 512 bytes of shared memory, nvcc 13.2; not run yet" },
+#   { target = "sm_90", status = "correct", text = "32 to 38 registers in 2 kernels, no spills, 512 bytes of shared memory, nvcc 13.2; H200, CUDA 13.0, torch 2.11: 438 us a call, 1.52x (1.49 to 1.56) against the faster of eager and torch.compile" },
 #   { target = "sm_100", status = "compiled", text = "32 registers, no spills, 512 bytes of shared memory, nvcc 13.2; not run yet" },
 #   { target = "sm_120", status = "compiled", text = "35 to 38 registers in 2 kernels, no spills, 512 bytes of shared memory, nvcc 13.2; not run yet" },
 # ]

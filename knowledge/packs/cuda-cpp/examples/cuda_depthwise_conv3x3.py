@@ -10,7 +10,7 @@
 # problem = "problems/depthwise_conv3x3.py"
 # evidence = [
 #   { target = "sm_80", status = "compiled", text = "40 to 44 registers in 2 kernels, no spills, no shared memory, nvcc 13.2; not run yet" },
-#   { target = "sm_90", status = "compiled", text = "40 to 42 registers in 2 kernels, no spills, no shared memory, nvcc 13.2; not run yet" },
+#   { target = "sm_90", status = "correct", text = "40 to 42 registers in 2 kernels, no spills, no shared memory, nvcc 13.2; H200, CUDA 13.0, torch 2.11: 681 us a call, 1.57x (1.56 to 1.59) against the faster of eager and torch.compile" },
 #   { target = "sm_100", status = "compiled", text = "40 registers, no spills, no shared memory, nvcc 13.2; not run yet" },
 #   { target = "sm_120", status = "compiled", text = "39 to 46 registers in 2 kernels, no spills, no shared memory, nvcc 13.2; not run yet" },
 # ]

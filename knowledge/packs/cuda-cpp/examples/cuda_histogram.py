@@ -10,7 +10,7 @@
 # problem = "problems/histogram.py"
 # evidence = [
 #   { target = "sm_80", status = "compiled", text = "32 registers, no spills, 8,192 bytes of shared memory, nvcc 13.2; not run yet" },
-#   { target = "sm_90", status = "compiled", text = "36 registers, no spills, 8,192 bytes of shared memory, nvcc 13.2; not run yet" },
+#   { target = "sm_90", status = "correct", text = "36 registers, no spills, 8,192 bytes of shared memory, nvcc 13.2; H200, CUDA 13.0, torch 2.11: 111 us a call, 4.98x (4.89 to 5.15) against the faster of eager and torch.compile" },
 #   { target = "sm_100", status = "compiled", text = "40 registers, no spills, 8,192 bytes of shared memory, nvcc 13.2; not run yet" },
 #   { target = "sm_120", status = "compiled", text = "44 registers, no spills, 8,192 bytes of shared memory, nvcc 13.2; not run yet" },
 # ]

@@ -10,7 +10,7 @@
 # problem = "problems/layer_norm.py"
 # evidence = [
 #   { target = "sm_80", status = "compiled", text = "32 to 168 registers in 5 kernels, no spills, no shared memory, nvcc 13.2; not run yet" },
-#   { target = "sm_90", status = "compiled", text = "32 to 168 registers in 5 kernels, no spills, no shared memory, nvcc 13.2; not run yet" },
+#   { target = "sm_90", status = "correct", text = "32 to 168 registers in 5 kernels, no spills, no shared memory, nvcc 13.2; H200, CUDA 13.0, torch 2.11: 299 us a call, 0.82x (0.79 to 0.96) against the faster of eager and torch.compile" },
 #   { target = "sm_100", status = "compiled", text = "31 to 241 registers in 5 kernels, no spills, no shared memory, nvcc 13.2; not run yet" },
 #   { target = "sm_120", status = "compiled", text = "35 to 251 registers in 5 kernels, no spills, no shared memory, nvcc 13.2; not run yet" },
 # ]

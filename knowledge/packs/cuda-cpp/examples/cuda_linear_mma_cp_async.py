@@ -11,7 +11,7 @@
 # problem = "problems/linear_relu_fp16.py"
 # evidence = [
 #   { target = "sm_80", status = "compiled", text = "127 registers, no spills, 56,832 bytes of dynamic shared memory, nvcc 13.2; not run yet" },
-#   { target = "sm_90", status = "compiled", text = "122 registers, no spills, 56,832 bytes of dynamic shared memory, nvcc 13.2; not run yet" },
+#   { target = "sm_90", status = "correct", text = "122 registers, no spills, 56,832 bytes of dynamic shared memory, nvcc 13.2; H200, CUDA 13.0, torch 2.11: 649 us a call, 0.47x (0.44 to 0.50) against the faster of eager and torch.compile" },
 #   { target = "sm_100", status = "compiled", text = "122 registers, no spills, 56,832 bytes of dynamic shared memory, nvcc 13.2; not run yet" },
 #   { target = "sm_120", status = "compiled", text = "118 registers, no spills, 56,832 bytes of dynamic shared memory, nvcc 13.2; not run yet" },
 # ]
