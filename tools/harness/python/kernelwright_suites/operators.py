@@ -113,6 +113,10 @@ def dtypes(entry: Any) -> set[torch.dtype]:
     return set(entry.dtypes) & set(on_gpu)
 
 
+#: By how many units in the last place of its largest value a result may differ from one run to the next.
+_ROUNDING = 64
+
+
 def runs_alike(call: Callable[[], Any]) -> tuple[Any, str | None]:
     """What a call gives, and why it is of no use here."""
     results = []
@@ -132,7 +136,12 @@ def _same(a: Any, b: Any) -> bool:
         if not isinstance(b, torch.Tensor) or a.dtype != b.dtype or a.shape != b.shape or a.layout is not torch.strided or b.layout is not torch.strided:
             return a.layout is not torch.strided
         a, b = (torch.view_as_real(t.resolve_conj()) if t.is_complex() else t for t in (a, b))
-        return bool(((a == b) | ((a != a) & (b != b))).all())
+        alike = (a == b) | ((a != a) & (b != b))
+        if a.is_floating_point() and not alike.all():
+            # Libraries sum in another order where memory is aligned differently.
+            finite = a[torch.isfinite(a)]
+            alike |= (a - b).abs() <= _ROUNDING * torch.finfo(a.dtype).eps * finite.abs().max() if finite.numel() else alike
+        return bool(alike.all())
     if isinstance(a, (tuple, list)):
         return len(a) == len(b) and all(map(_same, a, b))
     return a == b or a != a
