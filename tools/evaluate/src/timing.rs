@@ -263,8 +263,8 @@ fn control(baseline: &[f64], candidate: &[f64]) -> Option<Control> {
 enum Use {
     /// Its time counts.
     Time,
-    /// Some of its calls get their inputs late and are verified. Its time does not count: another process has used the device or its
-    /// memory right before it.
+    /// Some of its calls get their inputs late and are verified. Its time does not count: the memory of a few calls was written right before
+    /// it, and not that of the others.
     Late,
 }
 
