@@ -132,6 +132,7 @@ pub(crate) async fn connect(spec: &ServerSpec, log: &Path, progress: UnboundedSe
     let (service, listed) = started.inspect_err(|_| kill(group))?;
     let tools = listed
         .into_iter()
+        .filter(|tool| !spec.leave_out.iter().any(|name| *name == tool.name))
         .map(|tool| Tool {
             name: tool.name.into_owned(),
             description: tool.description.unwrap_or_default().into_owned(),

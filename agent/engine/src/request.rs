@@ -95,6 +95,8 @@ pub struct ServerSpec {
     pub idle_timeout: Duration,
     /// How long a call may take in all.
     pub total_timeout: Duration,
+    /// Tools of it that the run does without: neither the model nor the engine sees them.
+    pub leave_out: Vec<String>,
 }
 
 /// How to get at a tool server.

@@ -36,6 +36,9 @@ pub struct ServerSettings {
     /// How long a call may take in all.
     #[serde(default)]
     pub total_timeout: Option<String>,
+    /// Tools that a run does without.
+    #[serde(default)]
+    pub leave_out: Vec<String>,
 }
 
 /// Whether every `[servers.NAME]` can be read.
@@ -53,7 +56,7 @@ impl Settings {
         let mut specs = Vec::new();
         for (name, idle, total) in TOOL_SERVERS {
             let launch = Launch::Spawn { program: executable.to_path_buf(), args: self.serve_arguments(name), env: vec![] };
-            let built_in = ServerSpec { name: name.to_owned(), launch, idle_timeout: idle, total_timeout: total };
+            let built_in = ServerSpec { name: name.to_owned(), launch, idle_timeout: idle, total_timeout: total, leave_out: vec![] };
             specs.push(match own.remove(name) {
                 Some((setting, settings)) => changed(built_in, setting, &settings),
                 None => built_in,
@@ -61,7 +64,7 @@ impl Settings {
         }
         for (name, (setting, settings)) in own {
             let launch = Launch::Spawn { program: PathBuf::new(), args: vec![], env: vec![] };
-            let nothing = ServerSpec { name: name.to_owned(), launch, idle_timeout: USUAL.0, total_timeout: USUAL.1 };
+            let nothing = ServerSpec { name: name.to_owned(), launch, idle_timeout: USUAL.0, total_timeout: USUAL.1, leave_out: vec![] };
             specs.push(changed(nothing, setting, &settings));
         }
         Ok(specs)
@@ -118,6 +121,7 @@ fn changed(mut spec: ServerSpec, setting: &Setting, settings: &ServerSettings) -
         *args = rest.to_vec();
     }
     env.extend(settings.env.clone());
+    spec.leave_out.clone_from(&settings.leave_out);
     spec.idle_timeout = settings.idle_timeout.as_deref().and_then(parse_duration).unwrap_or(spec.idle_timeout);
     spec.total_timeout = settings.total_timeout.as_deref().and_then(parse_duration).unwrap_or(spec.total_timeout);
     spec

@@ -133,7 +133,7 @@ fn mistakes_in_a_file_are_shown_with_their_line_and_what_was_meant() {
       hint: `kernelwright config show` prints every setting with its value and where it comes from
     ");
     insta::assert_snapshot!(refused("[servers.evaluate]\ncomand = [\"x\"]"), @r"
-    error: `servers.evaluate` cannot be read: unknown field `comand`, expected one of `command`, `env`, `idle_timeout`, `total_timeout`
+    error: `servers.evaluate` cannot be read: unknown field `comand`, expected one of `command`, `env`, `idle_timeout`, `total_timeout`, `leave_out`
       where: project/kernelwright.toml:1
       hint: `kernelwright config show` prints every setting with its value and where it comes from
     ");

@@ -110,6 +110,7 @@ fn server(folder: &Path, fault: &[&str]) -> ServerSpec {
         launch: Launch::Spawn { program: scripted_tool_server(), args, env: vec![] },
         idle_timeout: Duration::from_secs(60),
         total_timeout: Duration::from_secs(120),
+        leave_out: vec![],
     }
 }
 

@@ -80,3 +80,17 @@ async fn the_model_sees_the_servers_tools_without_what_the_run_decides() {
         assert!(opening.contains(fact), "{fact} is missing from:\n{opening}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_is_left_out_is_called_by_nobody() {
+    let mut bench = Bench::new(&[finish("nothing")]);
+    bench.request.budget.steps = Some(1);
+    bench.request.setup.servers[0].leave_out = vec!["profile_kernel".into()];
+    let outcome = bench.optimize(&mut Watcher::default()).await.unwrap();
+    let request = std::fs::read_dir(outcome.dir.join("requests")).unwrap().next().unwrap().unwrap().path();
+    let request: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(request).unwrap()).unwrap();
+    assert!(request["tools"].as_array().unwrap().iter().all(|tool| tool["name"] != "profile_kernel"));
+    let calls = bench.calls();
+    assert!(calls.iter().any(|call| call.starts_with("measure_baseline")), "{calls:?}");
+    assert!(calls.iter().all(|call| !call.starts_with("profile_kernel")), "{calls:?}");
+}
