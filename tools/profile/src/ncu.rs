@@ -5,18 +5,22 @@
 //!
 //! It stands around the worker's sandbox, which is as tight as without it: the libraries that it has put into the worker have their
 //! connections before a candidate is there. Its report goes where the worker cannot write.
+//!
+//! Such a worker cannot be forked, and takes seconds to import torch. So the next one is started when a profile was taken, and waits for a while.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kernelwright_harness::sandbox::Around;
 use kernelwright_harness::{LaunchError, Role, Scratch, WorkerLog, find_program};
-use kernelwright_protocol::{Nanoseconds, ProfilerKind};
+use kernelwright_protocol::{Nanoseconds, ProfilerKind, Target};
 use serde::Deserialize;
+use tokio::sync::Mutex;
 
 use crate::capture::Capture;
 use crate::claim::Ran;
-use crate::workers::Workers;
+use crate::workers::{Asked, IDLE, Session, Workers};
 use crate::{ProfileError, ProfileRequest, import, kept, timed};
 
 /// Where installers put it, beside the `PATH`.
@@ -64,35 +68,104 @@ struct Ranged {
     calls: u32,
 }
 
-/// Profiles what is asked about, and where the report is kept.
-pub(crate) async fn capture(workers: &Workers, request: &ProfileRequest) -> Result<(Capture, PathBuf), ProfileError> {
-    let program = workers.settings().ncu.clone().or_else(|| find_program("ncu", &FOLDERS)).ok_or_else(missing)?;
-    let program = program.canonicalize().unwrap_or(program);
+/// Nsight Compute, with the worker that its next profile is taken of.
+#[derive(Debug, Default)]
+pub(crate) struct Ncu {
+    // Held by the task that starts it: who comes meanwhile waits for that and starts none.
+    next: Arc<Mutex<Option<Ready>>>,
+}
+
+/// A worker inside it that waits to be told what to load.
+#[derive(Debug)]
+struct Ready {
+    role: Role,
+    program: PathBuf,
+    asked: Asked,
+    /// The folder of the report.
+    reports: Scratch,
+}
+
+impl Ncu {
+    /// Profiles what is asked about, and where the report is kept.
+    pub(crate) async fn capture(&self, workers: &Arc<Workers>, request: &ProfileRequest) -> Result<(Capture, PathBuf), ProfileError> {
+        let program = workers.settings().ncu.clone().or_else(|| find_program("ncu", &FOLDERS)).ok_or_else(missing)?;
+        let program = program.canonicalize().unwrap_or(program);
+        let of_candidate = request.candidate.is_some();
+        let role = if of_candidate { Role::ProfileCandidate } else { Role::Profile };
+        let (mut session, reports) = self.loaded(workers, request, role, &program).await?;
+        let log = session.asked.worker.log().clone();
+        let ran: Ran = session.ask("run", "timing calls").await.map_err(|error| worded(error, &log))?;
+        let Ranged { calls } = session.ask("range", "counting with Nsight Compute").await.map_err(|error| worded(error, &log))?;
+        let (_scratch, _log) = session.asked.leave(WRITING).await;
+        let kept = kept::keep(&workers.settings().cache_dir, &reports, REPORT)?;
+        let said = log.tail(LOG_BYTES);
+        let report = match kept {
+            Some(report) if !said.contains(DENIED) => report,
+            _ => return Err(failed(&said)),
+        };
+        let mut capture = import(&report)?.over(calls);
+        let kernels: u64 = capture.kernels.iter().map(|kernel| kernel.time.time_per_call_ns.0).sum();
+        let is_busy = kernels as f64 >= BUSY * ran.wall_per_call_ns.0 as f64;
+        capture.wall_per_call_ns = Some(if is_busy { ran.wall_per_call_ns } else { timed_alone(workers, request).await? });
+        capture.limits.splice(0..0, timed::limits(of_candidate));
+        self.prepare(workers, role, program, request.target);
+        Ok((capture, report))
+    }
+
+    /// A worker with what is to be profiled: the one that waits, if there is one for it.
+    async fn loaded(
+        &self,
+        workers: &Workers,
+        request: &ProfileRequest,
+        role: Role,
+        program: &Path,
+    ) -> Result<(Session, Scratch), ProfileError> {
+        let waiting = self.next.lock().await.take().filter(|ready| ready.role == role && ready.program == program);
+        if let Some(ready) = waiting {
+            match load(workers, ready, request).await {
+                // It may have ended while it waited.
+                Err((ProfileError::Died { .. }, _)) => {}
+                loaded => return loaded.map_err(|(error, log)| worded(error, &log)),
+            }
+        }
+        let ready = start(workers, role, program.to_path_buf(), request.target).await?;
+        load(workers, ready, request).await.map_err(|(error, log)| worded(error, &log))
+    }
+
+    /// Starts the next worker while nobody waits for it, and ends it where nobody comes.
+    fn prepare(&self, workers: &Arc<Workers>, role: Role, program: PathBuf, target: Target) {
+        let Ok(mut next) = Arc::clone(&self.next).try_lock_owned() else { return };
+        let (workers, waiting) = (Arc::clone(workers), Arc::downgrade(&self.next));
+        tokio::spawn(async move {
+            let Ok(ready) = start(&workers, role, program, target).await else { return };
+            let folder = ready.reports.path().to_path_buf();
+            *next = Some(ready);
+            drop((next, workers));
+            tokio::time::sleep(IDLE).await;
+            if let Some(next) = waiting.upgrade() {
+                next.lock().await.take_if(|ready| ready.reports.path() == folder);
+            }
+        });
+    }
+}
+
+/// Starts a worker inside it.
+async fn start(workers: &Workers, role: Role, program: PathBuf, target: Target) -> Result<Ready, ProfileError> {
     let reports = Scratch::new(&workers.settings().cache_dir)?;
-    let around = around(&program, reports.path());
-    let of_candidate = request.candidate.is_some();
-    let role = if of_candidate { Role::ProfileCandidate } else { Role::Profile };
-    let asked = workers.start(role, request.target, Some(around)).await.map_err(|error| match error {
+    let asked = workers.start(role, target, Some(around(&program, reports.path()))).await.map_err(|error| match error {
         ProfileError::Launch(LaunchError::Ended { tail, .. }) => failed(&tail),
         error => error,
     })?;
+    Ok(Ready { role, program, asked, reports })
+}
+
+/// Has it load what is asked about; an error comes with the worker's log.
+async fn load(workers: &Workers, ready: Ready, request: &ProfileRequest) -> Result<(Session, Scratch), (ProfileError, WorkerLog)> {
+    let mut asked = ready.asked;
+    asked.target = request.target;
     let log = asked.worker.log().clone();
-    let mut session = workers.load(asked, &request.problem, request.candidate.as_deref()).await.map_err(|error| worded(error, &log))?;
-    let ran: Ran = session.ask("run", "timing calls").await.map_err(|error| worded(error, &log))?;
-    let Ranged { calls } = session.ask("range", "counting with Nsight Compute").await.map_err(|error| worded(error, &log))?;
-    let (_scratch, _log) = session.asked.leave(WRITING).await;
-    let kept = kept::keep(&workers.settings().cache_dir, &reports, REPORT)?;
-    let said = log.tail(LOG_BYTES);
-    let report = match kept {
-        Some(report) if !said.contains(DENIED) => report,
-        _ => return Err(failed(&said)),
-    };
-    let mut capture = import(&report)?.over(calls);
-    let kernels: u64 = capture.kernels.iter().map(|kernel| kernel.time.time_per_call_ns.0).sum();
-    let is_busy = kernels as f64 >= BUSY * ran.wall_per_call_ns.0 as f64;
-    capture.wall_per_call_ns = Some(if is_busy { ran.wall_per_call_ns } else { timed_alone(workers, request).await? });
-    capture.limits.splice(0..0, timed::limits(of_candidate));
-    Ok((capture, report))
+    let loaded = workers.load(asked, &request.problem, request.candidate.as_deref()).await;
+    loaded.map(|session| (session, ready.reports)).map_err(|error| (error, log))
 }
 
 /// The time of a call without it: every launch takes tens of microseconds more with it around, which would look like a busy host.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kernelwright_compile::{CompileError, CompileTarget, KernelCompiler};
@@ -15,8 +16,9 @@ use crate::ProfileError;
 use crate::capture::{Capture, Rung, Taken, Work};
 use crate::claim::{DescriptionClaim, WorkClaim};
 use crate::descriptions::{self, Descriptions};
+use crate::ncu::Ncu;
 use crate::workers::Workers;
-use crate::{compiled, cpu, ladder, ncu, proton, timed};
+use crate::{compiled, cpu, ladder, proton, timed};
 
 /// Several measurements of less than half a second each, and CUDA's start.
 const DESCRIBE_LIMIT: Duration = Duration::from_secs(120);
@@ -69,7 +71,8 @@ pub struct ProfileRequest {
 /// Describes targets and profiles modules. Descriptions, and figures of problems beside their candidates', are measured once and kept.
 #[derive(Debug)]
 pub struct Profiler {
-    workers: Workers,
+    workers: Arc<Workers>,
+    ncu: Ncu,
     compiler: KernelCompiler,
     // Held while a worker measures: two measurements at once would disturb each other.
     known: Mutex<Known>,
@@ -104,7 +107,7 @@ impl Profiler {
     pub fn new(settings: Settings) -> Self {
         kernelwright_harness::supervise();
         let compiler = KernelCompiler::new(compiling(&settings));
-        Self { workers: Workers::new(settings), compiler, known: Mutex::default() }
+        Self { workers: Arc::new(Workers::new(settings)), ncu: Ncu::default(), compiler, known: Mutex::default() }
     }
 
     /// Describes a target; the second time for the same target costs nothing. `say` is told what is being done.
@@ -178,7 +181,7 @@ impl Profiler {
     ) -> Result<(Capture, Option<PathBuf>), ProfileError> {
         say(&format!("profiling ({profiler})"));
         match profiler {
-            ProfilerKind::Ncu => ncu::capture(&self.workers, request).await.map(|(capture, file)| (capture, Some(file))),
+            ProfilerKind::Ncu => self.ncu.capture(&self.workers, request).await.map(|(capture, file)| (capture, Some(file))),
             ProfilerKind::Proton => proton::capture(&self.workers, request).await.map(|(capture, file)| (capture, Some(file))),
             ProfilerKind::Torch | ProfilerKind::Cpu => {
                 let (capture, work) = self.timed(profiler, request, request.candidate.as_deref()).await?;

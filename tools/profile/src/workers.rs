@@ -24,7 +24,7 @@ const SEED: u64 = 1;
 /// How much of what a worker printed is told.
 const TAIL_BYTES: u64 = 2000;
 /// What serves to start workers ends when none was started for so long.
-const IDLE: Duration = Duration::from_secs(300);
+pub(crate) const IDLE: Duration = Duration::from_secs(300);
 
 /// What every worker needs, found with the first question so that the server starts at once.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct Workers {
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) worker: Worker,
-    target: Target,
+    pub(crate) target: Target,
     // Not in the worker's own folder: a candidate could put a link to somebody's secrets in the log's place.
     log: Scratch,
 }
