@@ -6,7 +6,7 @@ use kernelwright_protocol::ProfilerKind;
 use kernelwright_tests::bottlenecks::{Captures, Expected, Outcome, Tally, cases, folder, judge_captures};
 
 /// Cases of which a profiler's output is kept. A case without one is not judged here, so that this number says how much the tests below prove.
-const CAPTURED: [(ProfilerKind, usize); 2] = [(ProfilerKind::Ncu, 24), (ProfilerKind::Proton, 0)];
+const CAPTURED: [(ProfilerKind, usize); 2] = [(ProfilerKind::Ncu, 24), (ProfilerKind::Proton, 24)];
 
 #[test]
 fn the_suite_is_as_large_as_it_claims() {

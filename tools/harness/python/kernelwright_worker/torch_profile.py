@@ -12,7 +12,7 @@ from typing import Callable
 
 import torch
 from torch.autograd import DeviceType
-from torch.profiler import ProfilerActivity, profile, record_function
+from torch.autograd.profiler import profile, record_function
 
 from .repeated import Repeated
 
@@ -26,10 +26,9 @@ REST = "(all others)"
 
 def trace(repeated: Repeated) -> dict:
     """Profiles calls whose wall time is known: `kernels` (most expensive first) and `limits`."""
-    activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if repeated.is_queued else [])
     # The first session starts the profiler's own machinery and may miss kernels; it sees a call that costs nothing.
-    _session(activities, lambda: torch.ones(1, device=repeated.device), repeated.synchronize, 1)
-    events = _session(activities, repeated.call, repeated.synchronize, repeated.calls)
+    _session(repeated, lambda: torch.ones(1, device=repeated.device), 1)
+    events = _session(repeated, repeated.call, repeated.calls)
     wall_ns = repeated.wall_ns
     if repeated.is_queued:
         kernels = _ranked(_device_times(events), repeated.calls)
@@ -43,15 +42,19 @@ def trace(repeated: Repeated) -> dict:
     return {"kernels": kernels, "limits": limits}
 
 
-def _session(activities: list, call: Callable[[], object], synchronize: Callable[[], None], calls: int) -> list:
-    """The events of `calls` calls under the profiler, each call inside an annotation of its own."""
-    with profile(activities=activities) as session:
-        synchronize()
+def _session(repeated: Repeated, call: Callable[[], object], calls: int) -> list:
+    """The events of `calls` calls under the profiler, each call inside an annotation of its own.
+
+    `torch.profiler.profile` is this one with traces of many steps around it, which are not needed here; it asks for a setting of torch's compiler
+    when it starts, and imports all of that for it: several seconds.
+    """
+    with profile(use_kineto=True, use_device="cuda" if repeated.is_queued else None) as session:
+        repeated.synchronize()
         for _ in range(calls):
             with record_function(CALL):
                 call()
-        synchronize()
-    return list(session.events() or [])
+        repeated.synchronize()
+    return list(session.function_events or [])
 
 
 class _Time:

@@ -9,6 +9,7 @@ Limits: code that takes a tensor's memory by itself (numpy, ctypes) is not seen;
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +32,7 @@ def work_of(call: Callable[[], object], inputs: list[Any], sees_inputs: bool) ->
     watch = _Watch()
     before = {id(tensor): tensor._version for tensor in tensors_of(inputs)}
     try:
-        with watch:
+        with _mode(watch):
             outputs = call()
     except Exception:
         return None
@@ -44,11 +45,25 @@ def work_of(call: Callable[[], object], inputs: list[Any], sees_inputs: bool) ->
     return {"bytes": nbytes + sum(written.values()), "operations": dict(watch.operations)}
 
 
-class _Watch(TorchDispatchMode):
+def _mode(watch: _Watch) -> TorchDispatchMode:
+    """The mode that shows a watch every operator."""
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+            return watch.run(func, args, kwargs or {})
+
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            # To hide a mode from torch's compiler all of it is imported: seconds, and in vain where nothing is compiled.
+            return "torch._dynamo" in sys.modules
+
+    return Mode()
+
+
+class _Watch:
     """Which tensors from before the call are read, and what is computed."""
 
     def __init__(self) -> None:
-        super().__init__()
         from torch.utils.flop_counter import flop_registry
 
         self._formulas = flop_registry
@@ -62,8 +77,8 @@ class _Watch(TorchDispatchMode):
         """Bytes of older tensors, each once: parts that overlap count as much as their storage holds at most."""
         return sum(min(size, sum(parts.values())) for size, parts in self._read.values())
 
-    def __torch_dispatch__(self, func: Any, _types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        kwargs = kwargs or {}
+    def run(self, func: Any, args: tuple, kwargs: dict) -> Any:
+        """What the operator returns."""
         out = func(*args, **kwargs)
         operands = _tensors([args, kwargs])
         results = _tensors(out)

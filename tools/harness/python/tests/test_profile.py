@@ -168,6 +168,14 @@ class TheWorker(unittest.TestCase):
             "return torch", "assert not self.bias.isnan().any(); return torch")  # fmt: skip
         self.assertTrue(self.profile(candidate=candidate)["kernels"])
 
+    def test_profiling_does_not_import_torchs_compiler(self) -> None:
+        # That takes seconds. Calls see what those before them have imported; a problem that cannot be called has no work.
+        imported = "import sys; assert 'torch._inductor' not in sys.modules; return torch"
+        problem = PROBLEM.replace("return torch", imported)
+        self.assertEqual([self.work(problem) for _ in range(2)], [self.work(PROBLEM)] * 2)
+        candidate = PROBLEM.replace("class Model", "class ModelNew").replace("return torch", imported)
+        self.assertTrue(self.profile(candidate=candidate)["kernels"])
+
     def test_each_failure_has_its_kind_and_phase(self) -> None:
         cases = {
             ("problem_import", "import"): {"problem": "import nowhere"},
