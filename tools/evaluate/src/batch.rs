@@ -5,7 +5,8 @@ use std::time::Duration;
 use kernelwright_protocol::{Backend, Bytes};
 
 use crate::draws::{random_below, random_u32};
-use crate::problem::{BASE, Placed, Recipe};
+use crate::problem::{BASE, Placed, Problem, Recipe};
+use crate::request::Limits;
 
 /// The most calls in one batch: placing and naming them costs time too.
 const CALLS: usize = 2000;
@@ -35,6 +36,12 @@ pub(crate) struct Room {
 }
 
 impl Room {
+    /// What one side's batches may use: a quarter of what has to do for both sides, their expected outputs and everything else.
+    pub(crate) fn of_one_side(bytes_per_call: u64, limits: &Limits, problem: &Problem) -> Self {
+        let memory = problem.facts.device_memory.unwrap_or(limits.memory.0);
+        Self { bytes_per_call, memory: Bytes(memory / 4) }
+    }
+
     /// How many calls fit; at least one.
     pub(crate) fn most(self) -> usize {
         usize::try_from(self.memory.0 / self.bytes_per_call.max(1)).unwrap_or(usize::MAX).clamp(1, CALLS)

@@ -11,9 +11,10 @@ use tantivy::query::TermQuery;
 use tantivy::schema::IndexRecordOption;
 
 use crate::error::LibraryError;
-use crate::index::entry_id;
-use crate::library::{Library, Shelves, lines};
+use crate::index::{entry_id, lines};
+use crate::library::Library;
 use crate::rank::Searched;
+use crate::shelves::Shelves;
 use crate::tokenize::forms;
 
 /// Longer lines are cut where they are shown.

@@ -8,7 +8,8 @@ use rmcp::model::{
 
 use crate::contents;
 use crate::error::LibraryError;
-use crate::library::{Library, Shelves};
+use crate::library::Library;
+use crate::shelves::Shelves;
 
 /// What stands before an entry's id.
 const SCHEME: &str = "kernelwright://knowledge/";

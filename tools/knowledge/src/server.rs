@@ -18,8 +18,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::LibraryError;
 use crate::find::{Find, Sought};
 use crate::lessons::LessonBook;
-use crate::library::{Library, Query, Settings};
+use crate::library::{Library, Settings};
 use crate::resources;
+use crate::search::Query;
 
 /// Passages of an answer, unless the caller wants another number.
 const DEFAULT_LIMIT: u32 = 5;

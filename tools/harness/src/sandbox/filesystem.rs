@@ -122,7 +122,7 @@ fn build(confinement: &Confinement, process: &Path) -> Result<Option<OwnedFd>, R
         .add_rules(path_beneath_rules(accelerator_devices(confinement.backend), device | AccessFs::ReadDir))?
         .add_rules(path_beneath_rules(shared_memory(confinement.backend), shared_memory_rights()))?
         .add_rules(path_beneath_rules(own_process(confinement.backend, process), AccessFs::from_file(KNOWN)))?
-        .add_rules(path_beneath_rules(&confinement.write, AccessFs::from_all(KNOWN)))?;
+        .add_rules(path_beneath_rules([&confinement.write], AccessFs::from_all(KNOWN)))?;
     Ok(ruleset.into())
 }
 

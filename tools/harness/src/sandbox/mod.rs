@@ -75,8 +75,8 @@ pub enum Isolation {
 pub struct Confinement {
     /// Folders it may read and execute from, beside the system's own.
     pub read: Vec<PathBuf>,
-    /// Folders it may write.
-    pub write: Vec<PathBuf>,
+    /// The folder it may write, its own.
+    pub write: PathBuf,
     /// Which devices it needs.
     pub backend: Backend,
     /// Its resource limits.

@@ -182,12 +182,7 @@ impl Launch<'_> {
         read.extend(surroundings::toolkit_folders());
         read.extend(self.readable.iter().cloned());
         read.extend(self.around.iter().flat_map(|around| around.readable.iter().cloned()));
-        Isolation::Confined(Confinement {
-            read,
-            write: vec![self.scratch.path().to_path_buf()],
-            backend: self.backend,
-            limits: self.limits,
-        })
+        Isolation::Confined(Confinement { read, write: self.scratch.path().to_path_buf(), backend: self.backend, limits: self.limits })
     }
 
     /// Variables that are the same for every role, so that both sides of a comparison run alike: folders of its own, the number of

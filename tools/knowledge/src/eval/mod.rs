@@ -21,7 +21,8 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::error::LibraryError;
-use crate::library::{Library, Query};
+use crate::library::Library;
+use crate::search::Query;
 use plain::Plain;
 pub use report::{Figures, Interval, Report, Row};
 

@@ -175,6 +175,16 @@ impl PackIndex {
     }
 }
 
+/// The chunk's first and last line in its file.
+pub(crate) fn lines(searcher: &Searcher, address: DocAddress) -> Result<(u32, u32), TantivyError> {
+    let columns = searcher.segment_reader(address.segment_ord).fast_fields();
+    let line = |name: &str| -> Result<u32, TantivyError> {
+        let value = columns.u64(name)?.first(address.doc_id).unwrap_or(1);
+        Ok(u32::try_from(value).unwrap_or(u32::MAX))
+    };
+    Ok((line("start_line")?, line("end_line")?))
+}
+
 fn kind_of(name: &str) -> EntryKind {
     EntryKind::ALL.into_iter().find(|kind| kind.as_str() == name).unwrap_or(EntryKind::Document)
 }

@@ -1,0 +1,164 @@
+//! One candidate on one problem: built, checked and timed.
+
+use std::time::{Duration, Instant};
+
+use kernelwright_protocol::{Correct, NotMeasured};
+
+use crate::baselines::{self, Reload};
+use crate::batch::Room;
+use crate::builds::{Builds, Built};
+use crate::candidate::{Candidate, Offer};
+use crate::correctness::{self, Passed};
+use crate::draws::{self, Draw};
+use crate::problem::{BASE, Inputs, Problem, Setting};
+use crate::timing::{self, Session};
+use crate::verdict::Stop;
+use crate::workshop::{Bench, TritonMode, Workshop};
+use crate::{EvaluateRequest, Limits, floor, sets};
+
+/// One candidate on one problem, with both workers running.
+pub(super) struct Case<'a> {
+    /// When the evaluation began.
+    pub(super) began: Instant,
+    pub(super) request: &'a EvaluateRequest,
+    pub(super) workshop: &'a Workshop,
+    pub(super) triton: TritonMode,
+    pub(super) limits: Limits,
+    /// What the next candidate's process is started with, where one is to be prepared.
+    pub(super) next: Option<Bench>,
+    /// What was built before the target was taken; none where that is still to be done.
+    pub(super) early: Option<Result<Built, Stop>>,
+}
+
+impl Case<'_> {
+    pub(super) async fn run(
+        &mut self,
+        problem: &mut Problem,
+        candidate: &mut Candidate,
+        say: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<Correct, Stop> {
+        let setting = Setting { threads: self.workshop.threads(self.triton), ..problem.setting };
+        let draws = draws::plan(self.request.options.trials);
+        problem.select(0).await?;
+        say("building the candidate");
+        // What the first trial should give is computed while compilers work.
+        let offer = Offer { problem_name: self.request.problem_name.clone(), constants: problem.facts.constants.clone() };
+        let ahead = match self.early.take() {
+            Some(ahead) => ahead,
+            None => build(self.workshop, self.request, &self.limits, say).await,
+        }?;
+        let import = candidate.build(&self.request.candidate_source, &setting, &offer, &ahead);
+        let (import, base) = tokio::join!(import, problem.draw(BASE, draws[0]));
+        let (import, base) = (import?, base?.map_err(correctness::base_failed)?);
+        let build = import + candidate.construct(problem).await?;
+        if let Some(next) = self.next {
+            self.workshop.prepare_next(next, setting).await;
+        }
+        let count = problem.count_sets();
+        if count == 1 {
+            return self.judge(problem, candidate, base, &draws, build, say).await;
+        }
+        let (mut results, mut first) = (vec![], Some((base, draws)));
+        for set in 0..count {
+            problem.select(set).await?;
+            // The seeds are new for every set: whoever has seen inputs could know the seed they came from.
+            let (base, draws) = if let Some(first) = first.take() {
+                first
+            } else {
+                let draws = draws::plan(self.request.options.trials);
+                (problem.draw(BASE, draws[0]).await?.map_err(correctness::base_failed)?, draws)
+            };
+            let name = problem.set_name();
+            let of_set = |message: &str| say(&format!("set {} of {count} ({name}): {message}", set + 1));
+            let result = self.judge(problem, candidate, base, &draws, build, &of_set).await.map_err(|stop| sets::named(stop, &name))?;
+            results.push((name, result));
+        }
+        Ok(sets::combined(results))
+    }
+
+    /// Checks and times the candidate on the selected set of inputs.
+    async fn judge(
+        &self,
+        problem: &mut Problem,
+        candidate: &mut Candidate,
+        base: Inputs,
+        draws: &[Draw],
+        build: Duration,
+        say: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<Correct, Stop> {
+        let EvaluateRequest { problem_source: source, problem_name: name, .. } = self.request;
+        let reload = Reload { workshop: self.workshop, source, name, setting: problem.setting, base: draws[0] };
+        let passed = correctness::check(problem, candidate, base, draws, &reload, say).await?;
+        if !self.request.options.measure {
+            return Ok(untimed(passed, "the request asked for correctness only"));
+        }
+        if self.triton == TritonMode::Interpreted {
+            return Ok(untimed(passed, "Triton's interpreter checks correctness only; times need a GPU"));
+        }
+        self.time(problem, candidate, passed, build, &reload, say).await
+    }
+
+    async fn time(
+        &self,
+        problem: &mut Problem,
+        candidate: &mut Candidate,
+        mut passed: Passed,
+        build: Duration,
+        reload: &Reload<'_>,
+        say: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<Correct, Stop> {
+        let EvaluateRequest { target, options, .. } = self.request;
+        let room = Room::of_one_side(passed.bytes_per_call, &self.limits, problem);
+        let kinds = options.baselines.kinds();
+        baselines::ensure(problem, kinds, room, reload, say).await?;
+        let contenders = baselines::contenders(problem, kinds);
+        if contenders.is_empty() {
+            return Ok(untimed(passed, "no baseline could be measured"));
+        }
+        let session = Session {
+            contenders,
+            backend: target.backend,
+            room,
+            pairs: options.pairs.map(|pairs| pairs.get() as usize),
+            at_most: passed.quickest_call,
+            build,
+            first_call: passed.first_call,
+            trials: passed.trials.clone(),
+        };
+        self.workshop.quiet(*target).await;
+        let measured = timing::measure(problem, candidate, session, say).await?;
+        floor::check(problem, &measured.timing, passed.written_per_call).await?;
+        passed.trials.timed_calls_verified = measured.verified;
+        Ok(Correct {
+            trials: passed.trials,
+            error_over_tolerance: passed.error_over_tolerance.max(measured.error_over_tolerance),
+            timing: Some(measured.timing),
+            not_measured: None,
+            sets: vec![],
+        })
+    }
+}
+
+/// Builds ahead what a candidate has torch build.
+pub(super) async fn build(
+    workshop: &Workshop,
+    request: &EvaluateRequest,
+    limits: &Limits,
+    say: &(dyn Fn(&str) + Send + Sync),
+) -> Result<Built, Stop> {
+    if !Builds::concerns(&request.candidate_source) {
+        return Ok(Built::default());
+    }
+    let EvaluateRequest { candidate_source, problem_name, target, .. } = request;
+    workshop.builds().prepare(workshop, candidate_source, problem_name, *target, limits, say).await
+}
+
+fn untimed(passed: Passed, reason: &str) -> Correct {
+    Correct {
+        trials: passed.trials,
+        error_over_tolerance: passed.error_over_tolerance,
+        timing: None,
+        not_measured: Some(NotMeasured { reason: reason.to_owned() }),
+        sets: vec![],
+    }
+}

@@ -1,0 +1,129 @@
+//! From a candidate's process to an evaluation: the verdict, the deep check of what is correct, and what is worth knowing beside them.
+
+use kernelwright_protocol::{CandidateId, DeepCheck, Evaluation, Finding, ProblemId, Sandbox, Severity, Verdict};
+use tokio_util::sync::CancellationToken;
+
+use super::case::{Case, build};
+use super::until;
+use crate::builds::Built;
+use crate::candidate::Candidate;
+use crate::deep_check::{self, Examination, Sanitizer};
+use crate::problem::Problem;
+use crate::verdict::{Stop, deciding_finding};
+use crate::workshop::{Started, TritonMode};
+use crate::{EvaluateError, launches};
+
+/// The device has to hold the inputs of a call so often.
+const OVERLAP: u64 = 64;
+
+impl Case<'_> {
+    /// Judges the candidate in the process that was started for it, and ends that.
+    pub(super) async fn evaluate(
+        mut self,
+        problem: &mut Problem,
+        started: Started,
+        sanitizer: Option<&Sanitizer>,
+        say: &(dyn Fn(&str) + Send + Sync),
+        cancelled: &CancellationToken,
+    ) -> Result<Evaluation, EvaluateError> {
+        let Started { worker, not_forked: reason } = started;
+        let mut candidate = Candidate::new(worker, self.limits, self.request.target.backend);
+        let sandbox = candidate.sandbox().clone();
+        let outcome = match until(cancelled, self.run(problem, &mut candidate, say)).await {
+            Ok(outcome) => outcome,
+            Err(given_up) => {
+                candidate.end().await;
+                return Err(given_up);
+            }
+        };
+        if matches!(&outcome, Ok(correct) if correct.timing.is_some()) {
+            self.workshop.learn(self.triton, launches::look(&mut candidate).await);
+        }
+        let noticed = candidate.noticed();
+        // The deep check needs the memory.
+        if can_overlap(problem) && sanitizer.is_none() {
+            self.workshop.end(self.request.target, candidate).await;
+        } else {
+            candidate.end().await;
+        }
+        let mut findings: Vec<Finding> = problem.degenerate().into_iter().chain(degraded(&sandbox)).chain(not_forked(reason)).collect();
+        let mut verdict = match outcome {
+            Ok(correct) => Verdict::Correct(Box::new(correct)),
+            Err(Stop::Decided(verdict)) => *verdict,
+            Err(Stop::Failed(error)) => return Err(error),
+        };
+        let mut deep_check = None;
+        if let (Some(sanitizer), Verdict::Correct(_)) = (sanitizer, &verdict) {
+            let found = until(cancelled, self.examine(sanitizer, problem, say)).await??;
+            findings.extend(deep_check::findings(&found));
+            verdict = deep_check::verdict(&found).unwrap_or(verdict);
+            deep_check = Some(found);
+        }
+        findings.extend(noticed);
+        findings.extend(deciding_finding(&verdict));
+        findings.extend(skipped_trials(&verdict));
+        findings.extend(interpreted(self.triton));
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        Ok(Evaluation {
+            problem: ProblemId::of(&self.request.problem_source),
+            candidate: CandidateId::of(&self.request.candidate_source),
+            target: self.request.target,
+            verdict,
+            findings,
+            deep_check,
+            sandbox,
+            wall_ns: self.began.elapsed().into(),
+        })
+    }
+
+    /// Has a correct candidate looked at by compute-sanitizer. What it has torch build is there already.
+    async fn examine(
+        &self,
+        sanitizer: &Sanitizer,
+        problem: &mut Problem,
+        say: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<DeepCheck, EvaluateError> {
+        let Self { request, workshop, limits, .. } = *self;
+        let built = match build(workshop, request, &limits, say).await {
+            Ok(built) => built,
+            Err(Stop::Failed(error)) => return Err(error),
+            // It was built a moment ago; whatever keeps it from that now shows when it is imported.
+            Err(Stop::Decided(_)) => Built::default(),
+        };
+        Examination { sanitizer, workshop, request, limits }.run(problem, &built, say).await
+    }
+}
+
+/// Whether a candidate's process may still be ending while the next one is built and tried: on processors it would take their time, and of large
+/// inputs there may be no room for more.
+fn can_overlap(problem: &Problem) -> bool {
+    let inputs = problem.base_bytes().saturating_mul(OVERLAP);
+    problem.facts.device_memory.is_some_and(|memory| inputs <= memory)
+}
+
+fn degraded(sandbox: &Sandbox) -> Option<Finding> {
+    let missing = sandbox.missing.join("; ");
+    let message = format!("the candidate ran without some layers of isolation: {missing}");
+    (!missing.is_empty()).then(|| Finding { rule: "sandbox_degraded".to_owned(), severity: Severity::Note, message })
+}
+
+fn not_forked(reason: Option<String>) -> Option<Finding> {
+    let message = format!("the candidate's process was started from nothing, which takes seconds: {}", reason?);
+    Some(Finding { rule: "worker_not_forked".to_owned(), severity: Severity::Note, message })
+}
+
+fn interpreted(triton: TritonMode) -> Option<Finding> {
+    let message = "Triton kernels ran in Triton's interpreter: values were checked, time and races were not".to_owned();
+    let finding = Finding { rule: "triton_interpreter".to_owned(), severity: Severity::Warning, message };
+    (triton == TritonMode::Interpreted).then_some(finding)
+}
+
+fn skipped_trials(verdict: &Verdict) -> Vec<Finding> {
+    let trials = match verdict {
+        Verdict::Correct(correct) => &correct.trials,
+        Verdict::Incorrect { trials, .. } => trials,
+        _ => return vec![],
+    };
+    let skipped = |label: &String| Finding { rule: "trial_skipped".to_owned(), severity: Severity::Note, message: label.clone() };
+    trials.skipped.iter().map(skipped).collect()
+}

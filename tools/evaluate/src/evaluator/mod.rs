@@ -1,0 +1,125 @@
+//! The supervisor: one evaluation from its request to its verdict.
+
+mod attempt;
+mod baseline_report;
+mod case;
+mod judgement;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kernelwright_protocol::Evaluation;
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+use crate::command;
+use crate::devices::Devices;
+use crate::problem::Problem;
+use crate::shelf::{IDLE, Key, Shelf};
+use crate::workshop::Workshop;
+use crate::{EvaluateError, EvaluateRequest, Settings};
+
+/// Evaluates candidates, one at a time per target. Cheap to clone; clones share everything.
+#[derive(Clone, Debug)]
+pub struct Evaluator {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    settings: Settings,
+    workshop: OnceCell<Workshop>,
+    devices: Arc<Devices>,
+    /// Counts uses, to tell whether one has been the last for long.
+    uses: AtomicU64,
+}
+
+impl Evaluator {
+    /// An evaluator; nothing is started before the first request.
+    ///
+    /// This process becomes the one that orphans of workers come to, and is closed to inspection by processes of the same user.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        kernelwright_harness::supervise();
+        let inner = Inner { settings, workshop: OnceCell::new(), devices: Arc::default(), uses: AtomicU64::new(0) };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Builds, checks and times one candidate. Dropping the future kills the candidate with everything it has started.
+    ///
+    /// A problem whose process ends is started once more, with the candidate from the beginning.
+    pub async fn evaluate(&self, request: &EvaluateRequest, say: &(dyn Fn(&str) + Send + Sync)) -> Result<Evaluation, EvaluateError> {
+        self.evaluate_until(request, say, &CancellationToken::new()).await
+    }
+
+    /// The same until `cancelled` fires: unlike a dropped future, this leaves the problem loaded. It returns within seconds then.
+    pub async fn evaluate_until(
+        &self,
+        request: &EvaluateRequest,
+        say: &(dyn Fn(&str) + Send + Sync),
+        cancelled: &CancellationToken,
+    ) -> Result<Evaluation, EvaluateError> {
+        if let Some(command) = &self.inner.settings.command {
+            say("asking the evaluator's command");
+            return until(cancelled, command::evaluate(command, request, &self.command_log())).await?;
+        }
+        match Box::pin(self.attempt(request, say, cancelled)).await {
+            Err(EvaluateError::ProblemCrashed { .. }) => Box::pin(self.attempt(request, say, cancelled)).await,
+            outcome => outcome,
+        }
+    }
+
+    /// Where a command that takes this evaluator's place writes its messages.
+    fn command_log(&self) -> PathBuf {
+        let number = self.inner.uses.fetch_add(1, Ordering::Relaxed);
+        self.inner.settings.cache_dir.join("logs").join(format!("command-{}-{number:04}.log", std::process::id()))
+    }
+
+    /// Found once; a failure is looked for again, so that installing torch needs no restart.
+    async fn workshop(&self) -> Result<&Workshop, EvaluateError> {
+        let open = || async {
+            let settings = self.inner.settings.clone();
+            let opened = tokio::task::spawn_blocking(move || Workshop::open(settings)).await;
+            opened.map_err(|error| EvaluateError::Protocol(error.to_string()))?.map_err(EvaluateError::from)
+        };
+        self.inner.workshop.get_or_try_init(open).await
+    }
+
+    /// Puts a problem back for the next evaluation, unless its worker no longer works.
+    async fn put_back(&self, loaded: &mut Shelf, key: Key, mut problem: Problem) {
+        if problem.forget_all().await.is_ok() {
+            loaded.put(key, problem);
+        }
+        self.retire_when_idle();
+    }
+
+    /// Ends all workers some time after the last use.
+    fn retire_when_idle(&self) {
+        let use_number = self.inner.uses.fetch_add(1, Ordering::Relaxed) + 1;
+        let inner = Arc::downgrade(&self.inner);
+        tokio::spawn(async move {
+            tokio::time::sleep(IDLE).await;
+            let Some(inner) = inner.upgrade() else { return };
+            if inner.uses.load(Ordering::Relaxed) != use_number {
+                return;
+            }
+            if let Some(workshop) = inner.workshop.get() {
+                workshop.rest();
+            }
+            for shelf in inner.devices.shelves() {
+                if let Ok(mut shelf) = shelf.try_lock() {
+                    shelf.clear();
+                }
+            }
+        });
+    }
+}
+
+/// Does the work until it is cancelled.
+async fn until<T>(cancelled: &CancellationToken, work: impl Future<Output = T>) -> Result<T, EvaluateError> {
+    tokio::select! {
+        done = work => Ok(done),
+        () = cancelled.cancelled() => Err(EvaluateError::Cancelled),
+    }
+}
