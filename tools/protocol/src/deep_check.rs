@@ -39,7 +39,7 @@ pub enum SanitizerTool {
     Memcheck,
     /// Races in shared memory.
     Racecheck,
-    /// Barriers that not every thread reaches.
+    /// Barriers that the threads of a block do not reach together.
     Synccheck,
     /// Reads of global memory that nobody has written.
     Initcheck,

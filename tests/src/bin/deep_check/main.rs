@@ -41,9 +41,9 @@ const CASES: [Case; 7] = [
     },
     Case { name: "race", problem: AFFINE, candidate: include_str!("candidates/race.py"), found_by: Some(SanitizerTool::Racecheck) },
     Case {
-        name: "divergent_barrier",
+        name: "two_barriers",
         problem: AFFINE,
-        candidate: include_str!("candidates/divergent_barrier.py"),
+        candidate: include_str!("candidates/two_barriers.py"),
         found_by: Some(SanitizerTool::Synccheck),
     },
     Case {

@@ -6,9 +6,9 @@
 use kernelwright_protocol::{
     Cause,
     Metric::{
-        ComputeThroughputShare, CopyRateShare, DramThroughputShare, ExcessSectorsShare, FmaShare, Fp64Share, HalfOperationsShare,
-        L1ThroughputShare, L2ThroughputShare, SectorsPerLoad, SectorsPerStore, SharedConflictShare, SmActiveShare, TensorShare,
-        TrafficRatio,
+        ComputeThroughputShare, CopyRateShare, DramThroughputShare, EligibleWarps, ExcessSectorsShare, FmaShare, Fp64Share,
+        HalfOperationsShare, IssueShare, L1ThroughputShare, L2ThroughputShare, MemoryThroughputShare, SectorsPerLoad, SectorsPerStore,
+        SharedConflictShare, SmActiveShare, TensorShare, TrafficRatio, XuShare,
     },
     ProfilerKind,
 };
@@ -69,7 +69,14 @@ pub(crate) const RULES: &[Rule] = &[
             when: &[below(ComputeThroughputShare, 0.6)],
             says: "the busiest arithmetic unit runs at {compute_throughput_share} of its peak",
         }],
-        symptom_of: &[Cause::NoTensorCores, Cause::Divergence, Cause::TailEffect, Cause::TooFewBlocks, Cause::Serialisation],
+        symptom_of: &[
+            Cause::NoTensorCores,
+            Cause::Divergence,
+            Cause::TailEffect,
+            Cause::TooFewBlocks,
+            Cause::Serialisation,
+            Cause::InstructionIssue,
+        ],
         at_ceiling: AtCeiling::Ceiling,
         told_by: COUNTERS,
         cost: cost::to_arithmetic_rate,
@@ -116,6 +123,38 @@ pub(crate) const RULES: &[Rule] = &[
         remedies: &[
             advice("hold more results of a tile in registers, so that each value read is used more often", "patterns/tiling-and-blocking"),
             advice("read several values with one instruction", "patterns/vectorised-access"),
+        ],
+    },
+    // Kernels with good arithmetic or good traffic issue in half of the cycles at most; those that reach more have their arithmetic to show for it:
+    // on Hopper a multiply-add unit takes an instruction in every cycle, so that its share is that of its instructions. The throughput of
+    // arithmetic that Nsight Compute gives counts the issue slots as well. Other units below six tenths: with one of them busy, it is what counts.
+    Rule {
+        cause: Cause::InstructionIssue,
+        scope: Scope::Kernel,
+        shows: &[Show {
+            when: &[
+                above(IssueShare, 0.7),
+                below(FmaShare, 0.4),
+                below(MemoryThroughputShare, 0.6),
+                above(EligibleWarps, 1.5),
+                below(TensorShare, 0.3),
+                below(XuShare, 0.6),
+                below(Fp64Share, 0.3),
+            ],
+            says: "schedulers issue in {issue_share} of the cycles, with {eligible_warps} warps ready in each, but the multiply-add units are at {fma_share} and memory at {memory_throughput_share} of their peak: other instructions take the slots, as for indices, bounds and conversions",
+        }],
+        cleared: &[Show { when: &[below(IssueShare, 0.5)], says: "schedulers issue in {issue_share} of the cycles" }],
+        symptom_of: &[Cause::NoTensorCores, Cause::Divergence, Cause::RegisterSpills],
+        at_ceiling: AtCeiling::Speaks(&[]),
+        told_by: COUNTERS,
+        cost: cost::other_instructions,
+        remedies: &[
+            advice(
+                "compute several neighbouring results in each thread: they share indices, bounds and what was read",
+                "patterns/tiling-and-blocking",
+            ),
+            advice("take divisions, remainders and 64-bit products out of the loop; make sizes constants", "cuda-cpp/64-bit-offsets"),
+            advice("read and write several values with one instruction", "patterns/vectorised-access"),
         ],
     },
     // Half of the bytes beyond the need: intermediate results that a kernel keeps in memory stay below it.

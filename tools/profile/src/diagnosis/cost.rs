@@ -121,6 +121,15 @@ pub(crate) fn shared_traffic(facts: &Facts) -> f64 {
     (1.0 - useful / REACHABLE).clamp(0.0, 1.0) / 2.0
 }
 
+/// Issue slots that go to other instructions than arithmetic, as far as memory leaves room for more of the problem in the same time.
+pub(crate) fn other_instructions(facts: &Facts) -> f64 {
+    let active = facts.get(Metric::SmActiveShare).map_or(1.0, |active| active.min(1.0));
+    let arithmetic = facts.largest(&[Metric::FmaShare, Metric::TensorShare, Metric::Fp64Share]).unwrap_or(UNKNOWN);
+    let others = facts.get(Metric::IssueShare).map_or(0.0, |issued| (issued - arithmetic).max(0.0));
+    let room = 1.0 - facts.get(Metric::MemoryThroughputShare).unwrap_or(UNKNOWN) / REACHABLE;
+    active * others.min(room).max(0.0)
+}
+
 /// The distance to what memory can do.
 pub(crate) fn to_copy_rate(facts: &Facts) -> f64 {
     let reached = facts.get(Metric::CopyRateShare).or_else(|| facts.get(Metric::DramThroughputShare)).unwrap_or(1.0);

@@ -50,6 +50,8 @@ pub enum Cause {
     Serialisation,
     /// Shared memory or the first-level cache moves bytes as fast as it can.
     SharedMemoryBandwidth,
+    /// Instructions that are neither arithmetic nor memory accesses of the problem take the schedulers' time.
+    InstructionIssue,
     /// The compiler left loops scalar.
     NotVectorised,
     /// Fewer processors work than may.
@@ -84,6 +86,7 @@ impl fmt::Display for Cause {
             Self::Divergence => "divergence",
             Self::Serialisation => "serialisation",
             Self::SharedMemoryBandwidth => "shared memory bandwidth",
+            Self::InstructionIssue => "instruction issue",
             Self::NotVectorised => "not vectorised",
             Self::TooFewThreads => "too few threads",
             Self::PageFaults => "page faults",

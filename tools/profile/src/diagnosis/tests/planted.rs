@@ -168,6 +168,49 @@ fn a_chain_of_dependent_instructions_and_one_of_loads() {
     assert_eq!(first(&figures, &[(LongScoreboard, 0.85)]), Cause::MemoryLatency);
 }
 
+/// Torch's own depthwise convolution of float32 on an H200, which takes seven times as long as its bytes.
+const DEPTHWISE: [(Metric, f64); 21] = [
+    (TheoreticalOccupancyShare, 1.0),
+    (AchievedOccupancyShare, 0.816),
+    (EligibleWarps, 4.61),
+    (IssueShare, 0.750),
+    (ThreadsPerInstruction, 31.8),
+    (SmActiveShare, 0.993),
+    (ComputeThroughputShare, 0.743),
+    (MemoryThroughputShare, 0.152),
+    (DramThroughputShare, 0.152),
+    (L2ThroughputShare, 0.209),
+    (L1ThroughputShare, 0.139),
+    (TensorShare, 0.024),
+    (FmaShare, 0.187),
+    (Fp64Share, 0.0),
+    (AluShare, 0.558),
+    (XuShare, 0.285),
+    (SectorsPerLoad, 2.71),
+    (SectorsPerStore, 4.0),
+    (ExcessSectorsShare, 0.123),
+    (SharedConflictShare, 0.0),
+    (AtomicRequests, 0.0),
+];
+
+#[test]
+fn indices_that_take_the_issue_slots() {
+    let stalls = [(NotSelected, 0.298), (LongScoreboard, 0.171), (Wait, 0.15), (MathPipeThrottle, 0.131)];
+    let found = check(&DEPTHWISE, &stalls);
+    assert_eq!(causes(&found), [Cause::InstructionIssue]);
+    insta::assert_snapshot!(found.diagnoses[0].summary, @"schedulers issue in 75.0 % of the cycles, with 4.61 warps ready in each, but the multiply-add units are at 18.7 % and memory at 15.2 % of their peak: other instructions take the slots, as for indices, bounds and conversions");
+    assert!((0.5..0.6).contains(&found.diagnoses[0].at_stake), "{:?}", found.diagnoses[0]);
+
+    let with = |changed: &[(Metric, f64)]| causes(&check(&[&DEPTHWISE[..], changed].concat(), &stalls));
+    // What is called the busiest arithmetic unit is then the scheduler.
+    assert_eq!(with(&[(IssueShare, 0.95), (ComputeThroughputShare, 0.94)]), [Cause::InstructionIssue]);
+    // Warps that are seldom ready wait for something; a busy unit is one; with half of the threads off, that is why so many are issued.
+    for other in [(EligibleWarps, 0.9), (XuShare, 0.8), (MemoryThroughputShare, 0.7), (FmaShare, 0.6)] {
+        assert!(!with(&[other]).contains(&Cause::InstructionIssue), "{other:?}");
+    }
+    assert_eq!(with(&[(ThreadsPerInstruction, 14.0)]), [Cause::Divergence]);
+}
+
 #[test]
 fn half_products_on_the_general_units() {
     let figures =

@@ -51,6 +51,22 @@ fn a_single_precision_product_is_right_on_the_general_units() {
     assert_eq!(alarms(&figures, &[(MathPipeThrottle, 0.3)]), []);
 }
 
+/// A polynomial of each element: multiply-adds, and what feeds them.
+#[test]
+fn arithmetic_that_fills_the_issue_slots_is_no_waste() {
+    let figures = [
+        (IssueShare, 0.92),
+        (EligibleWarps, 4.0),
+        (FmaShare, 0.66),
+        (ComputeThroughputShare, 0.91),
+        (MemoryThroughputShare, 0.3),
+        (TensorShare, 0.0),
+        (XuShare, 0.1),
+        (Fp64Share, 0.0),
+    ];
+    assert_eq!(causes(&check(&figures, &[(NotSelected, 0.4)])), [Cause::Compute]);
+}
+
 #[test]
 fn a_reduction_has_one_atomic_a_block_and_full_bandwidth() {
     let figures = [(AtomicRequests, 8192.0), (DramThroughputShare, 0.86), (MemoryThroughputShare, 0.86), (ComputeThroughputShare, 0.3)];
