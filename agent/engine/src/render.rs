@@ -152,12 +152,12 @@ fn figures(figures: &Figures) -> String {
 
 /// The distance from the floor, and whether going on is worth it.
 pub(crate) fn headroom(headroom: &Headroom) -> String {
-    let advice = match headroom.stop {
-        Stop::GoOn => "much is left",
-        Stop::NearFloor => "little is left: only what is cheap to try",
-        Stop::AtFloor => "nothing is left but doing less work",
-    };
     let Headroom { floor_ns, bound_by, computed, ratio, .. } = headroom;
+    let advice = match headroom.stop {
+        Stop::GoOn => "much is left".to_owned(),
+        Stop::NearFloor => format!("{:.0} % of it is left: what is cheap to try", 100.0 * (1.0 - 1.0 / ratio)),
+        Stop::AtFloor => "nothing is left but doing less work".to_owned(),
+    };
     format!("{ratio:.2} times the floor of {floor_ns} that {bound_by} sets ({computed}): {advice}")
 }
 

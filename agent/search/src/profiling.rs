@@ -8,8 +8,8 @@ use kernelwright_protocol::{Nanoseconds, Verdict};
 
 use crate::{Graph, Node, NodeId, Profiled, Standing};
 
-/// A kernel this close to the floor has nothing left to find: well-tuned kernels reach 85 % of what a device allows.
-const AT_FLOOR: f64 = 1.18;
+/// A kernel this close to the floor has nothing left to find.
+const AT_FLOOR: f64 = 1.05;
 
 /// Whether a node is to be profiled now.
 #[must_use]

@@ -7,8 +7,8 @@ use crate::diagnosis::{Surroundings, matrix_seconds};
 
 /// The floor that bytes set.
 const MEMORY: &str = "memory";
-/// Up to here nothing is left: 85 % of the ceiling is what well-tuned kernels reach.
-const AT_FLOOR: f64 = 1.18;
+/// Up to here nothing is left. A depthwise convolution that was 1.11 times its floor became 1.03 times by other strips alone.
+const AT_FLOOR: f64 = 1.05;
 /// Up to here little is left: three quarters of the ceiling.
 const NEAR_FLOOR: f64 = 1.35;
 
@@ -97,9 +97,9 @@ mod tests {
     #[test]
     fn bytes_at_the_copy_rate_are_a_floor() {
         let near = of(300_000, 1, 0.0);
-        assert_eq!((near.bound_by.as_str(), near.computed.as_str(), near.stop), ("memory", "1.00 GiB at 4.00 TB/s", Stop::AtFloor));
+        assert_eq!((near.bound_by.as_str(), near.computed.as_str(), near.stop), ("memory", "1.00 GiB at 4.00 TB/s", Stop::NearFloor));
         assert!((near.ratio - 1.1176).abs() < 1e-3, "{near:?}");
-        assert_eq!(of(350_000, 1, 0.0).stop, Stop::NearFloor);
+        assert_eq!(of(280_000, 1, 0.0).stop, Stop::AtFloor);
         assert_eq!(of(900_000, 1, 0.0).stop, Stop::GoOn);
     }
 
