@@ -1,6 +1,7 @@
 //! Where workers come from: the interpreter, the unpacked package, the folders.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError};
 
@@ -344,7 +345,7 @@ impl Inner {
             limits: bench.process,
             variables,
             around: None,
-            readable: if role == Role::Builder { vec![self.builds.readable().to_path_buf()] } else { vec![] },
+            readable: if role == Role::Builder { self.builds.readable().map(Path::to_path_buf).into() } else { vec![] },
             scratch,
             log: WorkerLog::at(log),
         })

@@ -20,6 +20,7 @@
 
 mod cache;
 mod headers;
+mod libraries;
 mod maker;
 mod spec;
 
@@ -40,6 +41,7 @@ use crate::{EvaluateError, Limits};
 use cache::Cache;
 use headers::{Headers, Instead};
 use kernelwright_compile::CompileTarget;
+use libraries::Libraries;
 use maker::{Maker, Unmade};
 use spec::{Build, Unit};
 
@@ -58,6 +60,7 @@ pub(crate) struct Builds {
 struct Inner {
     cache: Cache,
     headers: Headers,
+    libraries: Libraries,
     /// As many compilers at once as there are processors for them.
     turns: Semaphore,
 }
@@ -106,12 +109,13 @@ impl Builds {
     pub(crate) fn new(cache: &Path, at_once: usize) -> Self {
         let folder = cache.join("builds");
         let (cache, headers) = (Cache::at(folder.join("objects")), Headers::at(folder.join("headers")));
-        Self { inner: Arc::new(Inner { cache, headers, turns: Semaphore::new(at_once) }) }
+        let libraries = Libraries::at(folder.join("libraries"));
+        Self { inner: Arc::new(Inner { cache, headers, libraries, turns: Semaphore::new(at_once) }) }
     }
 
-    /// The folder that compilers read.
-    pub(crate) fn readable(&self) -> &Path {
-        self.inner.headers.folder()
+    /// The folders that compilers read.
+    pub(crate) fn readable(&self) -> [&Path; 2] {
+        [self.inner.headers.folder(), self.inner.libraries.folder()]
     }
 
     /// Whether a candidate builds anything in the way that is known here.
@@ -193,10 +197,27 @@ impl Builds {
         }
         say("linking");
         let _turn = self.inner.turns.acquire().await;
+        if let Some(quick) = self.inner.libraries.instead(workshop, &argv, &installed, limits).await
+            && let Ok(library) = self.link(workshop, build, &quick, &objects, &key, limits).await
+        {
+            return Ok(library);
+        }
+        self.link(workshop, build, &argv, &objects, &key, limits).await
+    }
+
+    async fn link(
+        &self,
+        workshop: &Workshop,
+        build: &Build,
+        argv: &[String],
+        objects: &[(String, PathBuf)],
+        key: &str,
+        limits: &Limits,
+    ) -> Result<PathBuf, Unmade> {
         let mut maker = Maker::start(workshop, limits).await?;
-        maker.place(&objects).await?;
-        let made = maker.make(&argv, json!({})).await;
-        maker.keep(made, &build.library, &self.inner.cache, &key).await
+        maker.place(objects).await?;
+        let made = maker.make(argv, json!({})).await;
+        maker.keep(made, &build.library, &self.inner.cache, key).await
     }
 
     /// One object, from the cache or made: with our headers where that gives one, and otherwise as it was written.
