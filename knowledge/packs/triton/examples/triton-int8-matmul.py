@@ -13,8 +13,8 @@
 # +++
 """Product of int8 activations and int8 weights with per-row and per-column scales applied to the int32 accumulator.
 
-- `tl.dot` of int8 operands accumulates in int32 exactly; the accumulator must be created as int32. K up to 133,000 cannot overflow
-  (127 * 127 * K < 2^31).
+- `tl.dot` of int8 operands accumulates in int32 exactly; the accumulator must be created as int32, and Triton 3.6 wants `out_dtype` to say so.
+  K up to 133,000 cannot overflow (127 * 127 * K < 2^31).
 - Scales of rows and columns factor out of the sum: they are applied once, in float32, behind the loop. Scales that change *along K* (block
   scales) do not: they need a float32 accumulator and a multiplication per K block.
 - The weight is stored N x K, as a linear layer stores it: both operands are then contiguous along K, 16 values a 16-byte load.
@@ -47,7 +47,7 @@ def int8_linear(
         left = k - start
         x = tl.load(x_ptrs, mask=inner[None, :] < left, other=0)
         w = tl.load(w_ptrs, mask=inner[:, None] < left, other=0)
-        acc = tl.dot(x, w, acc)
+        acc = tl.dot(x, w, acc, out_dtype=tl.int32)
         x_ptrs += BLOCK_K
         w_ptrs += BLOCK_K
     x_scale = tl.load(x_scale_ptr + rows, mask=rows < m, other=0.0)
