@@ -58,7 +58,7 @@ impl Report {
         let Findings { diagnoses, ruled_out, untold } = diagnose(&capture, place, around, headroom.as_ref());
         let mut limits = passed_over;
         limits.extend(capture.limits.iter().cloned());
-        limits.extend(cannot_show(capture.profiler, &untold));
+        limits.extend(not_looked_for(&untold));
         Self { subject, headroom, diagnoses, ruled_out, before, work, limits, files, capture }
     }
 }
@@ -73,7 +73,7 @@ fn place(subject: &Subject, capture: &Capture) -> Place {
     if on_cpu { Place::Cpu } else { Place::Gpu }
 }
 
-fn cannot_show(profiler: ProfilerKind, untold: &[Cause]) -> Option<String> {
+fn not_looked_for(untold: &[Cause]) -> Option<String> {
     let names: Vec<String> = untold.iter().map(ToString::to_string).collect();
-    (!names.is_empty()).then(|| format!("The {profiler} profiler cannot show: {}.", names.join(", ")))
+    (!names.is_empty()).then(|| format!("Not looked for, because what would show it was not measured: {}.", names.join(", ")))
 }

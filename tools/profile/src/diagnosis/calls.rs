@@ -6,15 +6,10 @@ use kernelwright_protocol::{
         BranchMissShare, CacheMissShare, CopyRateShare, GapNs, KernelBusyShare, KernelTimeNs, LaunchesPerCall, MatrixRateShare,
         PageFaultShare, ProcessorsAllowed, ProcessorsBusyShare, ScalarLoops, TrafficRatio, VectorLoops, VectorShare,
     },
-    ProfilerKind,
 };
 
 use super::cost;
 use super::rule::{AtCeiling, Rule, Scope, Show, above, advice, below};
-
-const TIMED: &[ProfilerKind] = &[ProfilerKind::Ncu, ProfilerKind::Proton, ProfilerKind::Torch];
-const ON_CPU: &[ProfilerKind] = &[ProfilerKind::Cpu];
-const OPERATORS: &[ProfilerKind] = &[ProfilerKind::Cpu, ProfilerKind::Torch];
 
 pub(crate) const RULES: &[Rule] = &[
     // A launch costs the host 3 to 8 microseconds; kernels shorter than that cannot keep the device busy, however many there are.
@@ -37,7 +32,6 @@ pub(crate) const RULES: &[Rule] = &[
         ],
         symptom_of: &[],
         at_ceiling: AtCeiling::Silent,
-        told_by: TIMED,
         cost: cost::outside_kernels,
         remedies: &[
             advice("do the work in fewer kernels", "patterns/fewer-launches"),
@@ -55,7 +49,6 @@ pub(crate) const RULES: &[Rule] = &[
         cleared: &[Show { when: &[above(KernelBusyShare, 0.9)], says: "kernels run in {kernel_busy_share} of a call's time" }],
         symptom_of: &[Cause::LaunchOverhead],
         at_ceiling: AtCeiling::Silent,
-        told_by: TIMED,
         cost: cost::outside_kernels,
         remedies: &[
             advice("take allocations, copies to the host and synchronisation out of forward", "patterns/in-place-and-outputs"),
@@ -76,7 +69,6 @@ pub(crate) const RULES: &[Rule] = &[
         }],
         symptom_of: &[],
         at_ceiling: AtCeiling::Ceiling,
-        told_by: OPERATORS,
         cost: cost::to_copy_rate,
         remedies: &[
             advice("write outputs past the caches where they are not read again", "x86-cpu/streaming-stores"),
@@ -90,7 +82,6 @@ pub(crate) const RULES: &[Rule] = &[
         cleared: &[Show { when: &[below(MatrixRateShare, 0.4)], says: "products run at {matrix_rate_share} of torch's own rate" }],
         symptom_of: &[],
         at_ceiling: AtCeiling::Ceiling,
-        told_by: OPERATORS,
         cost: cost::to_arithmetic_rate,
         remedies: &[advice("do less arithmetic: rewrite the algebra first", "x86-cpu/algebra-before-code")],
     },
@@ -105,7 +96,6 @@ pub(crate) const RULES: &[Rule] = &[
         cleared: &[Show { when: &[below(CacheMissShare, 0.05)], says: "{cache_miss_share} of the last-level cache's accesses miss" }],
         symptom_of: &[],
         at_ceiling: AtCeiling::Silent,
-        told_by: ON_CPU,
         cost: cost::refetched,
         remedies: &[
             advice("work on blocks that stay in the cache", "x86-cpu/gemm-blocking-cpu"),
@@ -122,7 +112,6 @@ pub(crate) const RULES: &[Rule] = &[
         cleared: &[Show { when: &[above(VectorShare, 0.7)], says: "{vector_share} of the arithmetic in its loops is vector code" }],
         symptom_of: &[],
         at_ceiling: AtCeiling::Silent,
-        told_by: &[ProfilerKind::Cpu, ProfilerKind::Static],
         cost: cost::scalar_loops,
         remedies: &[
             advice("find why the loop stays scalar", "x86-cpu/loop-not-vectorised"),
@@ -141,7 +130,6 @@ pub(crate) const RULES: &[Rule] = &[
         cleared: &[Show { when: &[above(ProcessorsBusyShare, 0.85)], says: "{processors_busy} of {processors_allowed} processors work" }],
         symptom_of: &[Cause::Interpreter],
         at_ceiling: AtCeiling::Silent,
-        told_by: ON_CPU,
         cost: cost::idle_processors,
         remedies: &[
             advice("share the outer loop between threads", "cpp-openmp/collapse"),
@@ -158,7 +146,6 @@ pub(crate) const RULES: &[Rule] = &[
         cleared: &[Show { when: &[below(PageFaultShare, 0.03)], says: "{page_faults} pages are mapped in a call" }],
         symptom_of: &[],
         at_ceiling: AtCeiling::Speaks(&[]),
-        told_by: ON_CPU,
         cost: cost::page_faults,
         remedies: &[
             advice("do not map fresh memory in every call", "x86-cpu/fresh-output-page-faults"),
@@ -173,7 +160,6 @@ pub(crate) const RULES: &[Rule] = &[
         cleared: &[Show { when: &[below(BranchMissShare, 0.01)], says: "{branch_miss_share} of the branches are mispredicted" }],
         symptom_of: &[],
         at_ceiling: AtCeiling::Silent,
-        told_by: ON_CPU,
         cost: cost::branch_misses,
         remedies: &[
             advice("select with masks instead of branching", "x86-cpu/avx512-masks"),
@@ -190,7 +176,6 @@ pub(crate) const RULES: &[Rule] = &[
         cleared: &[Show { when: &[above(KernelBusyShare, 0.85)], says: "operators run in {kernel_busy_share} of a call's time" }],
         symptom_of: &[],
         at_ceiling: AtCeiling::Silent,
-        told_by: OPERATORS,
         cost: cost::outside_kernels,
         remedies: &[
             advice("one call into C++ for the whole of forward", "x86-cpu/raw-pointer-extension"),

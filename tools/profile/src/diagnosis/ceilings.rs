@@ -10,7 +10,6 @@ use kernelwright_protocol::{
         HalfOperationsShare, IssueShare, L1ThroughputShare, L2ThroughputShare, MemoryThroughputShare, SectorsPerLoad, SectorsPerStore,
         SharedConflictShare, SmActiveShare, TensorShare, TrafficRatio, XuShare,
     },
-    ProfilerKind,
 };
 
 use super::cost;
@@ -30,8 +29,6 @@ pub(crate) const CEILINGS_WHILE_ACTIVE: &[Bound] = &[above(TensorShare, 0.7), ab
 /// Where so much of the device has nothing to do, what the rest reaches is no ceiling: a fifth, from which on a tail is told.
 pub(crate) const PARTLY_IDLE: Bound = below(SmActiveShare, 0.8);
 
-const COUNTERS: &[ProfilerKind] = &[ProfilerKind::Ncu];
-
 pub(crate) const RULES: &[Rule] = &[
     Rule {
         cause: Cause::MemoryBandwidth,
@@ -46,7 +43,6 @@ pub(crate) const RULES: &[Rule] = &[
         ],
         symptom_of: &[Cause::UncoalescedAccess, Cause::RegisterSpills, Cause::CacheThrash],
         at_ceiling: AtCeiling::Ceiling,
-        told_by: COUNTERS,
         cost: cost::to_copy_rate,
         remedies: &[
             advice("move fewer bytes: fuse with the kernels before and after", "patterns/fusion"),
@@ -78,7 +74,6 @@ pub(crate) const RULES: &[Rule] = &[
             Cause::InstructionIssue,
         ],
         at_ceiling: AtCeiling::Ceiling,
-        told_by: COUNTERS,
         cost: cost::to_arithmetic_rate,
         remedies: &[
             advice("do less arithmetic: rewrite the algebra, share partial results", "patterns/algebraic-rewriting"),
@@ -97,7 +92,6 @@ pub(crate) const RULES: &[Rule] = &[
         cleared: &[Show { when: &[above(TensorShare, 0.2)], says: "tensor cores run at {tensor_share} of their peak" }],
         symptom_of: &[],
         at_ceiling: AtCeiling::Speaks(&[]),
-        told_by: COUNTERS,
         cost: cost::general_units,
         remedies: &[
             advice("compute the products with tensor cores: tl.dot in Triton, wgmma or mma in CUDA", "nvidia-hopper/wgmma"),
@@ -118,7 +112,6 @@ pub(crate) const RULES: &[Rule] = &[
         }],
         symptom_of: &[Cause::BankConflicts, Cause::UncoalescedAccess, Cause::RegisterSpills, Cause::NoTensorCores, Cause::AtomicContention],
         at_ceiling: AtCeiling::Silent,
-        told_by: COUNTERS,
         cost: cost::shared_traffic,
         remedies: &[
             advice("hold more results of a tile in registers, so that each value read is used more often", "patterns/tiling-and-blocking"),
@@ -146,7 +139,6 @@ pub(crate) const RULES: &[Rule] = &[
         cleared: &[Show { when: &[below(IssueShare, 0.5)], says: "schedulers issue in {issue_share} of the cycles" }],
         symptom_of: &[Cause::NoTensorCores, Cause::Divergence, Cause::RegisterSpills],
         at_ceiling: AtCeiling::Speaks(&[]),
-        told_by: COUNTERS,
         cost: cost::other_instructions,
         remedies: &[
             advice(
@@ -171,7 +163,6 @@ pub(crate) const RULES: &[Rule] = &[
         }],
         symptom_of: &[Cause::UncoalescedAccess, Cause::RegisterSpills],
         at_ceiling: AtCeiling::Speaks(&[]),
-        told_by: COUNTERS,
         cost: cost::refetched,
         remedies: &[
             advice(
@@ -195,7 +186,6 @@ pub(crate) const RULES: &[Rule] = &[
         }],
         symptom_of: &[],
         at_ceiling: AtCeiling::Silent,
-        told_by: COUNTERS,
         cost: cost::conflicts,
         remedies: &[
             advice("pad the rows of the shared tile by one element, or swizzle its columns", "nvidia-hopper/shared-memory-banks"),
@@ -241,7 +231,6 @@ pub(crate) const RULES: &[Rule] = &[
         ],
         symptom_of: &[],
         at_ceiling: AtCeiling::Speaks(&[above(ExcessSectorsShare, 0.5)]),
-        told_by: COUNTERS,
         cost: cost::sectors,
         remedies: &[
             advice(

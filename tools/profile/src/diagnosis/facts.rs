@@ -156,8 +156,9 @@ fn derive(figures: &mut Figures, kernel: &KernelProfile) {
     if get(figures, Metric::DurationNs).is_none() && time.launches_per_call > 0.0 && time.time_per_call_ns.0 > 0 {
         figures.set(Metric::DurationNs, time.time_per_call_ns.0 as f64 / time.launches_per_call);
     }
-    if let Some(waves) = get(figures, Metric::Waves).filter(|waves| *waves > 1.0) {
-        figures.set(Metric::TailIdleShare, 1.0 - waves / waves.ceil());
+    if let Some(waves) = get(figures, Metric::Waves) {
+        // One round has no tail: what it leaves empty is for want of blocks.
+        figures.set(Metric::TailIdleShare, if waves > 1.0 { 1.0 - waves / waves.ceil() } else { 0.0 });
     }
     if let Some(spilled) = sum(figures, &[Metric::SpillStoreBytes, Metric::SpillLoadBytes]) {
         figures.set(Metric::SpillBytes, spilled);
@@ -196,10 +197,10 @@ fn against_target(figures: &mut Figures, around: Surroundings) {
     }
     let copy = around.target.and_then(|target| target.copy_bytes_per_second).filter(|copy| *copy > 0.0);
     figures.set_known(Metric::CopyRateShare, figures.get(Metric::DramBytesPerS).zip(copy).map(|(rate, copy)| rate / copy));
-    if let Some(operations) = around.work.map(|work| &work.operations).filter(|operations| !operations.is_empty()) {
+    if let Some(operations) = around.work.map(|work| &work.operations) {
         let half = |dtype: &str| !dtype.starts_with("complex") && (dtype.contains("16") || dtype.contains('8'));
         let total: f64 = operations.values().sum();
         let halves: f64 = operations.iter().filter(|(dtype, _)| half(dtype)).map(|(_, count)| count).sum();
-        figures.set(Metric::HalfOperationsShare, halves / total);
+        figures.set(Metric::HalfOperationsShare, if total > 0.0 { halves / total } else { 0.0 });
     }
 }

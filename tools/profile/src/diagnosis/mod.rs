@@ -1,7 +1,7 @@
 //! From figures to causes: a table of rules, and what they say of one capture.
 //!
 //! Each [`Rule`] is data: the figures and bounds that show a cause, those that rule it out, what the cause costs, of which other causes it is a
-//! symptom, which profilers can tell, and what helps. A bound on a figure that was not measured never holds, so nothing is concluded from what
+//! symptom, and what helps. A bound on a figure that was not measured never holds, so nothing is concluded from what
 //! is not known. To add a rule, add a row to one of the tables:
 //!
 //! - `ceilings`: units that are as busy as they get, and traffic that is waste;
@@ -21,7 +21,7 @@ mod waiting;
 #[cfg(test)]
 mod tests;
 
-use kernelwright_protocol::{Cause, Diagnosis, Headroom, Metric, ProfilerKind, Remedy, RuledOut};
+use kernelwright_protocol::{Cause, Diagnosis, Headroom, Metric, Remedy, RuledOut};
 
 use self::facts::{Facts, shares_of_call};
 pub(crate) use self::facts::{Surroundings, matrix_seconds};
@@ -49,7 +49,7 @@ pub(crate) struct Findings {
     pub(crate) diagnoses: Vec<Diagnosis>,
     /// Those that were looked for and are not there.
     pub(crate) ruled_out: Vec<RuledOut>,
-    /// Those that this profiler cannot show.
+    /// Those that could not be looked for: what would show them was not measured.
     pub(crate) untold: Vec<Cause>,
 }
 
@@ -79,7 +79,12 @@ pub(crate) fn diagnose(capture: &Capture, place: Place, around: Surroundings, he
         diagnosis.at_stake = diagnosis.at_stake.min(most);
     }
     found.retain(|diagnosis| diagnosis.at_stake >= WORTH_SAYING || is_ceiling(diagnosis.cause));
-    Findings { ruled_out: ruled_out(&looked_at, &found), untold: untold(capture.profiler, place), diagnoses: found }
+    let mut findings = Findings { ruled_out: ruled_out(&looked_at, &found), diagnoses: found, untold: Vec::new() };
+    // Where no kernel is worth a look, the figures of the dearest say what could have been seen.
+    let dearest = capture.kernels.first().filter(|_| place == Place::Gpu);
+    looked_at.extend(dearest.map(|kernel| (Scope::Kernel, Facts::of_kernel(kernel, 0.0, around))));
+    findings.untold = untold(&looked_at, &findings);
+    findings
 }
 
 /// All rules.
@@ -184,11 +189,18 @@ fn ruled_out(places: &[(Scope, Facts)], found: &[Diagnosis]) -> Vec<RuledOut> {
     out
 }
 
-/// Causes that the figures of a profiler cannot show.
-fn untold(profiler: ProfilerKind, place: Place) -> Vec<Cause> {
-    let of_place = |rule: &&Rule| (rule.scope == Scope::Cpu) == (place == Place::Cpu);
-    let tells = |cause: Cause| rules().filter(of_place).any(|rule| rule.cause == cause && rule.told_by.contains(&profiler));
-    let mut causes: Vec<Cause> = rules().filter(of_place).map(|rule| rule.cause).filter(|cause| !tells(*cause)).collect();
+/// Causes that nothing measured could have shown, and nothing excludes.
+fn untold(places: &[(Scope, Facts)], findings: &Findings) -> Vec<Cause> {
+    let here = |scope: Scope| places.iter().filter(move |(other, _)| *other == scope).map(|(_, facts)| &facts.figures);
+    let shows = |rule: &Rule| here(rule.scope).any(|figures| rule.shows.iter().any(|show| show.is_decided(figures)));
+    let told = |cause: Cause| {
+        rules().any(|rule| rule.cause == cause && shows(rule))
+            || findings.diagnoses.iter().any(|diagnosis| diagnosis.cause == cause)
+            || findings.ruled_out.iter().any(|one| one.cause == cause)
+    };
+    let on_cpu = places.iter().any(|(scope, _)| *scope == Scope::Cpu);
+    let of_place = rules().filter(|rule| (rule.scope == Scope::Cpu) == on_cpu);
+    let mut causes: Vec<Cause> = of_place.map(|rule| rule.cause).filter(|cause| !told(*cause)).collect();
     causes.sort_unstable();
     causes.dedup();
     causes

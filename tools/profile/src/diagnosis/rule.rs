@@ -1,6 +1,6 @@
 //! What a rule is: data that says how a cause shows, what it costs and what helps.
 
-use kernelwright_protocol::{Cause, Figures, Metric, ProfilerKind, Sign};
+use kernelwright_protocol::{Cause, Figures, Metric, Sign};
 
 use super::facts::Facts;
 
@@ -18,8 +18,6 @@ pub(crate) struct Rule {
     pub(crate) symptom_of: &'static [Cause],
     /// What a kernel at its ceiling has to show besides.
     pub(crate) at_ceiling: AtCeiling,
-    /// Profilers whose figures can show it.
-    pub(crate) told_by: &'static [ProfilerKind],
     /// The part of the place's time that the cause takes, 0 to 1, estimated from its figures.
     pub(crate) cost: fn(&Facts) -> f64,
     /// What helps, the most effective first.
@@ -109,7 +107,6 @@ impl Bound {
     }
 
     /// The figure it is about.
-    #[cfg(test)]
     pub(crate) fn metric(&self) -> Metric {
         self.metric
     }
@@ -119,6 +116,11 @@ impl Show {
     /// Whether all its bounds hold.
     pub(crate) fn holds(&self, figures: &Figures) -> bool {
         self.when.iter().all(|bound| bound.holds(figures))
+    }
+
+    /// Whether everything was measured that it asks for.
+    pub(crate) fn is_decided(&self, figures: &Figures) -> bool {
+        self.when.iter().all(|bound| figures.get(bound.metric()).is_some())
     }
 
     /// The figures behind it.

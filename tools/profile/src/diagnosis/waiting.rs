@@ -6,9 +6,8 @@ use kernelwright_protocol::{
         AtomicThroughputShare, AtomicsPerWarp, BarrierStallShare, Blocks, BlocksByRegisters, BlocksBySharedMemory, BlocksPerMultiprocessor,
         ComputeThroughputShare, CopyRateShare, DependencyStallShare, DramThroughputShare, DurationNs, EligibleWarps, IssueShare,
         LocalInstructionsShare, LocalRequestsShare, MemoryStallShare, MemoryThroughputShare, SpillBytes, TailIdleShare,
-        TheoreticalOccupancyShare, ThreadsPerInstruction,
+        TheoreticalOccupancyShare, ThreadsPerInstruction, Waves,
     },
-    ProfilerKind,
 };
 
 use super::cost;
@@ -20,10 +19,6 @@ const NOTHING_BUSY: f64 = 0.6;
 const LONG_STALL: f64 = 0.3;
 /// In nanoseconds: a kernel's start and end take two to three microseconds, so that one that takes less than twice as long has next to nothing to share.
 const WORTH_SHARING: f64 = 5_000.0;
-
-const COUNTERS: &[ProfilerKind] = &[ProfilerKind::Ncu];
-const LAUNCHES: &[ProfilerKind] = &[ProfilerKind::Ncu, ProfilerKind::Proton, ProfilerKind::Torch];
-const COMPILERS: &[ProfilerKind] = &[ProfilerKind::Ncu, ProfilerKind::Static];
 
 pub(crate) const RULES: &[Rule] = &[
     Rule {
@@ -39,7 +34,6 @@ pub(crate) const RULES: &[Rule] = &[
         }],
         symptom_of: &[],
         at_ceiling: AtCeiling::Silent,
-        told_by: LAUNCHES,
         cost: cost::serial,
         remedies: &[
             advice("split the loop over blocks and combine their results in a second, small step", "patterns/two-stage-reduction"),
@@ -60,7 +54,6 @@ pub(crate) const RULES: &[Rule] = &[
         }],
         symptom_of: &[Cause::Serialisation],
         at_ceiling: AtCeiling::Silent,
-        told_by: LAUNCHES,
         cost: cost::missing_blocks,
         remedies: &[
             advice("cut the work into smaller tiles, at least one for each multiprocessor", "nvidia-hopper/persistent-tiles-and-split-k"),
@@ -75,10 +68,12 @@ pub(crate) const RULES: &[Rule] = &[
             when: &[above(TailIdleShare, 0.2)],
             says: "{waves} rounds of blocks: the last one leaves {tail_idle_share} of the device's room empty over all",
         }],
-        cleared: &[Show { when: &[below(TailIdleShare, 0.1)], says: "{waves} rounds of blocks" }],
+        cleared: &[
+            Show { when: &[below(Waves, 1.0)], says: "the blocks are done in one round" },
+            Show { when: &[below(TailIdleShare, 0.1)], says: "{waves} rounds of blocks" },
+        ],
         symptom_of: &[],
         at_ceiling: AtCeiling::Silent,
-        told_by: COUNTERS,
         cost: cost::tail,
         remedies: &[
             advice(
@@ -113,7 +108,6 @@ pub(crate) const RULES: &[Rule] = &[
         ],
         symptom_of: &[],
         at_ceiling: AtCeiling::Speaks(&[]),
-        told_by: COMPILERS,
         cost: cost::spills,
         remedies: &[
             advice("hold less per thread: smaller tiles, more warps, or a laxer launch bound", "nvidia-hopper/registers-and-local-memory"),
@@ -142,7 +136,6 @@ pub(crate) const RULES: &[Rule] = &[
         cleared: &[Show { when: &[below(AtomicsPerWarp, 0.05)], says: "{atomics_per_warp} atomics for each warp" }],
         symptom_of: &[],
         at_ceiling: AtCeiling::Silent,
-        told_by: COUNTERS,
         cost: cost::atomics,
         remedies: &[
             advice("combine in registers and shared memory first, with one atomic for each block", "cuda-cpp/atomics"),
@@ -203,7 +196,6 @@ pub(crate) const RULES: &[Rule] = &[
             Cause::UncoalescedAccess,
         ],
         at_ceiling: AtCeiling::Silent,
-        told_by: COUNTERS,
         cost: cost::occupancy,
         remedies: &[
             advice("use less of what limits it for each block", "nvidia-hopper/sm-limits-and-occupancy"),
@@ -221,7 +213,6 @@ pub(crate) const RULES: &[Rule] = &[
         cleared: &[Show { when: &[below(BarrierStallShare, 0.1)], says: "warps wait at barriers {barrier_stall_share} of their time" }],
         symptom_of: &[Cause::Serialisation, Cause::TooFewBlocks, Cause::BankConflicts, Cause::Divergence],
         at_ceiling: AtCeiling::Silent,
-        told_by: COUNTERS,
         cost: cost::barrier_waits,
         remedies: &[
             advice("synchronise within warps, by shuffles, and the block once", "nvidia-hopper/block-reductions"),
@@ -240,7 +231,6 @@ pub(crate) const RULES: &[Rule] = &[
         cleared: &[Show { when: &[above(ThreadsPerInstruction, 28.0)], says: "{threads_per_instruction} of a warp's 32 threads work" }],
         symptom_of: &[Cause::Serialisation],
         at_ceiling: AtCeiling::Speaks(&[above(IssueShare, 0.6)]),
-        told_by: COUNTERS,
         cost: cost::lanes_off,
         remedies: &[advice(
             "sort or group the work so that a warp's threads take the same branch, or select instead of branching",
@@ -266,7 +256,6 @@ pub(crate) const RULES: &[Rule] = &[
             Cause::CacheThrash,
         ],
         at_ceiling: AtCeiling::Silent,
-        told_by: COUNTERS,
         cost: cost::memory_waits,
         remedies: &[
             advice("have several independent loads in flight in each thread: wider accesses, unrolled loops", "patterns/vectorised-access"),
@@ -285,7 +274,6 @@ pub(crate) const RULES: &[Rule] = &[
         cleared: &[Show { when: &[above(IssueShare, 0.75)], says: "schedulers issue in {issue_share} of the cycles" }],
         symptom_of: &[Cause::Serialisation, Cause::TooFewBlocks, Cause::TailEffect, Cause::Divergence],
         at_ceiling: AtCeiling::Silent,
-        told_by: COUNTERS,
         cost: cost::dependency_waits,
         remedies: &[
             advice("compute several independent results in each thread", "patterns/tiling-and-blocking"),
@@ -306,7 +294,6 @@ pub(crate) const RULES: &[Rule] = &[
         }],
         symptom_of: &[],
         at_ceiling: AtCeiling::Ceiling,
-        told_by: LAUNCHES,
         cost: cost::to_copy_rate,
         remedies: &[advice("move fewer bytes: smaller types, or work on more of the problem at once", "nvidia-hopper/memory-bound-recipe")],
     },

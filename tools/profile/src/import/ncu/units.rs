@@ -6,6 +6,9 @@
 /// Units of metrics without counters behind them, by the whole name.
 const NAMED: &[(&str, &str)] = &[
     ("derived__memory_l2_theoretical_sectors_global_excessive", "byte"),
+    ("derived__pct_occupancy_per_block_size", "%"),
+    ("derived__pct_occupancy_per_register_count", "%/register"),
+    ("derived__pct_occupancy_per_shared_mem_size", "%/byte"),
     ("launch__cluster_max_active", "cluster"),
     ("launch__local_mem_per_thread", "byte/thread"),
     ("launch__max_local_memory", "byte"),
@@ -86,7 +89,9 @@ pub(super) fn of_metric(name: &str) -> String {
         ("", _) => String::new(),
         ("cycle", name) if name.ends_with(".per_second") => "hz".to_owned(),
         (unit, name) if name.ends_with(".per_second") => format!("{unit}/s"),
-        ("inst", name) if name.contains(".per_cycle_") || name.contains(".peak_sustained") => "inst/cycle".to_owned(),
+        (unit @ ("inst" | "byte" | "sector"), name) if name.contains(".per_cycle_") || name.contains(".peak_sustained") => {
+            format!("{unit}/cycle")
+        }
         (unit, _) => unit.to_owned(),
     }
 }
@@ -135,8 +140,13 @@ mod tests {
             "smsp__warps_eligible.avg.per_cycle_active",
             "launch__shared_mem_per_block_dynamic",
             "smsp__issue_active.avg.per_cycle_active",
+            "dram__bytes.sum.peak_sustained",
+            "lts__t_sectors.avg.per_cycle_elapsed",
+            "derived__pct_occupancy_per_register_count",
         ];
-        assert_eq!(units(&names), ["ns", "byte/s", "hz", "%", "inst/cycle", "sector", "warp", "byte/block", ""]);
+        let expected =
+            ["ns", "byte/s", "hz", "%", "inst/cycle", "sector", "warp", "byte/block", "", "byte/cycle", "sector/cycle", "%/register"];
+        assert_eq!(units(&names), expected);
     }
 
     #[test]
