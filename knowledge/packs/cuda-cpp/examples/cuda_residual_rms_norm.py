@@ -10,7 +10,7 @@
 # problem = "problems/residual_rms_norm.py"
 # evidence = [
 #   { target = "sm_80", status = "compiled", text = "24 to 38 registers in 4 kernels, no spills, 32 bytes of shared memory, nvcc 13.2; not run yet" },
-#   { target = "sm_90", status = "compiled", text = "28 to 64 registers in 4 kernels, no spills, 32 bytes of shared memory, nvcc 13.2; not run yet" },
+#   { target = "sm_90", status = "correct", text = "28 to 64 registers in 4 kernels, no spills, 32 bytes of shared memory, nvcc 13.2; H200, CUDA 13.0, torch 2.11: 219 us a call, 1.61x (1.56 to 1.67) against the faster of eager and torch.compile" },
 #   { target = "sm_100", status = "compiled", text = "20 to 48 registers in 4 kernels, 24 bytes of spills in all, 32 bytes of shared memory, nvcc 13.2; not run yet" },
 #   { target = "sm_120", status = "compiled", text = "20 to 48 registers in 4 kernels, 16 bytes of spills in all, 32 bytes of shared memory, nvcc 13.2; not run yet" },
 # ]

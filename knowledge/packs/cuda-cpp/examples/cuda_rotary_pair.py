@@ -10,7 +10,7 @@
 # problem = "problems/rotary_pair.py"
 # evidence = [
 #   { target = "sm_80", status = "compiled", text = "32 registers, no spills, no shared memory, nvcc 13.2; not run yet" },
-#   { target = "sm_90", status = "compiled", text = "32 registers, no spills, no shared memory, nvcc 13.2; not run yet" },
+#   { target = "sm_90", status = "correct", text = "32 registers, no spills, no shared memory, nvcc 13.2; H200, CUDA 13.0, torch 2.11: 107 us a call, 2.00x (1.84 to 2.42) against the faster of eager and torch.compile" },
 #   { target = "sm_100", status = "compiled", text = "32 registers, no spills, no shared memory, nvcc 13.2; not run yet" },
 #   { target = "sm_120", status = "compiled", text = "40 registers, no spills, no shared memory, nvcc 13.2; not run yet" },
 # ]

@@ -10,7 +10,7 @@
 # problem = "problems/row_cumsum.py"
 # evidence = [
 #   { target = "sm_80", status = "compiled", text = "29 to 31 registers in 2 kernels, no spills, 64 bytes of shared memory, nvcc 13.2; not run yet" },
-#   { target = "sm_90", status = "compiled", text = "30 to 32 registers in 2 kernels, no spills, 64 bytes of shared memory, nvcc 13.2; not run yet" },
+#   { target = "sm_90", status = "correct", text = "30 to 32 registers in 2 kernels, no spills, 64 bytes of shared memory, nvcc 13.2; H200, CUDA 13.0, torch 2.11: 328 us a call, 0.96x (0.96 to 0.97) against the faster of eager and torch.compile" },
 #   { target = "sm_100", status = "compiled", text = "31 to 32 registers in 2 kernels, no spills, 64 bytes of shared memory, nvcc 13.2; not run yet" },
 #   { target = "sm_120", status = "compiled", text = "35 to 36 registers in 2 kernels, no spills, 64 bytes of shared memory, nvcc 13.2; not run yet" },
 # ]

@@ -10,7 +10,7 @@
 # problem = "problems/row_softmax.py"
 # evidence = [
 #   { target = "sm_80", status = "compiled", text = "20 to 63 registers in 5 kernels, no spills, 64 bytes of shared memory, nvcc 13.2; not run yet" },
-#   { target = "sm_90", status = "compiled", text = "20 to 64 registers in 5 kernels, no spills, 64 bytes of shared memory, nvcc 13.2; not run yet" },
+#   { target = "sm_90", status = "correct", text = "20 to 64 registers in 5 kernels, no spills, 64 bytes of shared memory, nvcc 13.2; H200, CUDA 13.0, torch 2.11: 397 us a call, 0.70x (0.70 to 0.70) against the faster of eager and torch.compile" },
 #   { target = "sm_100", status = "compiled", text = "20 to 63 registers in 5 kernels, no spills, 64 bytes of shared memory, nvcc 13.2; not run yet" },
 #   { target = "sm_120", status = "compiled", text = "20 to 61 registers in 5 kernels, no spills, 64 bytes of shared memory, nvcc 13.2; not run yet" },
 # ]

@@ -10,7 +10,7 @@
 # problem = "problems/swiglu.py"
 # evidence = [
 #   { target = "sm_80", status = "compiled", text = "21 to 32 registers in 2 kernels, no spills, no shared memory, nvcc 13.2; not run yet" },
-#   { target = "sm_90", status = "compiled", text = "21 to 32 registers in 2 kernels, no spills, no shared memory, nvcc 13.2; not run yet" },
+#   { target = "sm_90", status = "correct", text = "21 to 32 registers in 2 kernels, no spills, no shared memory, nvcc 13.2; H200, CUDA 13.0, torch 2.11: 204 us a call, 1.03x (1.00 to 1.06) against the faster of eager and torch.compile" },
 #   { target = "sm_100", status = "compiled", text = "32 registers, no spills, no shared memory, nvcc 13.2; not run yet" },
 #   { target = "sm_120", status = "compiled", text = "30 to 40 registers in 2 kernels, no spills, no shared memory, nvcc 13.2; not run yet" },
 # ]

@@ -10,7 +10,7 @@
 # problem = "problems/topk_gating.py"
 # evidence = [
 #   { target = "sm_80", status = "compiled", text = "24 to 32 registers in 4 kernels, no spills, no shared memory, nvcc 13.2; not run yet" },
-#   { target = "sm_90", status = "compiled", text = "25 to 32 registers in 4 kernels, no spills, no shared memory, nvcc 13.2; not run yet" },
+#   { target = "sm_90", status = "correct", text = "25 to 32 registers in 4 kernels, no spills, no shared memory, nvcc 13.2; H200, CUDA 13.0, torch 2.11: 112 us a call, 4.54x (4.42 to 4.58) against the faster of eager and torch.compile" },
 #   { target = "sm_100", status = "compiled", text = "21 to 48 registers in 4 kernels, no spills, no shared memory, nvcc 13.2; not run yet" },
 #   { target = "sm_120", status = "compiled", text = "23 to 48 registers in 4 kernels, no spills, no shared memory, nvcc 13.2; not run yet" },
 # ]

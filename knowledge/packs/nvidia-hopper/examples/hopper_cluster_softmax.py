@@ -11,7 +11,7 @@
 # tags = ["clusters", "reduction", "shared-memory", "bandwidth"]
 # problem = "problems/long_row_softmax.py"
 # evidence = [
-#   { target = "sm_90", status = "compiled", text = "40 to 66 registers in 6 kernels, no spills, 136 bytes of shared memory, nvcc 13.2; not run yet" },
+#   { target = "sm_90", status = "correct", text = "40 to 66 registers in 6 kernels, no spills, 136 bytes of shared memory, nvcc 13.2; H200, CUDA 13.0, torch 2.11: 861 us a call, 0.94x (0.93 to 0.95) against the faster of eager and torch.compile" },
 #   { target = "sm_100", status = "compiled", text = "39 to 96 registers in 6 kernels, no spills, 136 bytes of shared memory, nvcc 13.2; not run yet" },
 #   { target = "sm_120", status = "compiled", text = "40 to 92 registers in 6 kernels, no spills, 136 bytes of shared memory, nvcc 13.2; not run yet" },
 # ]

@@ -9,7 +9,7 @@
 # tags = ["layernorm", "fusion", "reduction"]
 # evidence = [
 #   { target = "cpu", status = "correct", text = "through the interpreter (Triton 3.9), a smaller copy of the problem: ROWS, FEATURES = 37, 1000; values only, no time" },
-#   { target = "sm_90", status = "compiled", text = "Triton 3.9: add_layer_norm 40 registers, no spills, 16 B shared memory" },
+#   { target = "sm_90", status = "correct", text = "Triton 3.9: add_layer_norm 40 registers, no spills, 16 B shared memory; H200, torch 2.11, Triton 3.6: 73.7 us a call, 0.99x (0.98 to 1.01) against the faster of eager and torch.compile" },
 #   { target = "gfx942", status = "compiled", text = "Triton 3.9: add_layer_norm 33 registers, no spills, 16 B LDS" },
 #   { target = "gfx950", status = "compiled", text = "Triton 3.9: add_layer_norm 33 registers, no spills, 16 B LDS" },
 # ]

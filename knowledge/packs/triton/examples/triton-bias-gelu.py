@@ -9,7 +9,7 @@
 # tags = ["fusion", "vectorised-loads", "masks"]
 # evidence = [
 #   { target = "cpu", status = "correct", text = "through the interpreter (Triton 3.9), a smaller copy of the problem: ROWS, FEATURES = 37, 1000; values only, no time" },
-#   { target = "sm_90", status = "compiled", text = "Triton 3.9: bias_gelu_residual 38 registers, no spills, 0 B shared memory" },
+#   { target = "sm_90", status = "correct", text = "Triton 3.9: bias_gelu_residual 38 registers, no spills, 0 B shared memory; H200, torch 2.11, Triton 3.6: 97.1 us a call, 1.01x (1.00 to 1.01) against the faster of eager and torch.compile" },
 #   { target = "gfx942", status = "compiled", text = "Triton 3.9: bias_gelu_residual 20 registers, no spills, 0 B LDS" },
 #   { target = "gfx950", status = "compiled", text = "Triton 3.9: bias_gelu_residual 20 registers, no spills, 0 B LDS" },
 # ]

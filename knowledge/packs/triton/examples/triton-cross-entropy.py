@@ -9,7 +9,7 @@
 # tags = ["reduction", "fusion", "nan", "masks"]
 # evidence = [
 #   { target = "cpu", status = "correct", text = "through the interpreter (Triton 3.9), a smaller copy of the problem: ROWS, CLASSES = 24, 9001; values only, no time" },
-#   { target = "sm_90", status = "compiled", text = "Triton 3.9: row_losses 58 registers, no spills, 32 B shared memory" },
+#   { target = "sm_90", status = "correct", text = "Triton 3.9: row_losses 58 registers, no spills, 32 B shared memory; H200, torch 2.11, Triton 3.6: 148 us a call, 1.28x (1.27 to 1.29) against the faster of eager and torch.compile" },
 #   { target = "gfx942", status = "compiled", text = "Triton 3.9: row_losses 67 registers, no spills, 32 B LDS" },
 #   { target = "gfx950", status = "compiled", text = "Triton 3.9: row_losses 67 registers, no spills, 32 B LDS" },
 # ]

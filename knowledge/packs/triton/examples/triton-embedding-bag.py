@@ -6,7 +6,7 @@
 # tags = ["embedding", "reduction"]
 # evidence = [
 #   { target = "cpu", status = "correct", text = "through the interpreter (Triton 3.9), a smaller copy of the problem: BAGS, PER_BAG, ENTRIES, DIM = 100, 19, 1000, 72; values only, no time" },
-#   { target = "sm_90", status = "compiled", text = "Triton 3.9: bag_sums 47 registers, no spills, 2,048 B shared memory" },
+#   { target = "sm_90", status = "correct", text = "Triton 3.9: bag_sums 47 registers, no spills, 2,048 B shared memory; H200, torch 2.11, Triton 3.6: 70.5 us a call, 0.97x (0.96 to 0.97) against the faster of eager and torch.compile" },
 #   { target = "gfx942", status = "compiled", text = "Triton 3.9: bag_sums 24 registers, no spills, 2,048 B LDS" },
 #   { target = "gfx950", status = "compiled", text = "Triton 3.9: bag_sums 24 registers, no spills, 2,048 B LDS" },
 # ]

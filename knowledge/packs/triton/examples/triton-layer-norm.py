@@ -9,7 +9,7 @@
 # tags = ["layernorm", "reduction", "masks"]
 # evidence = [
 #   { target = "cpu", status = "correct", text = "through the interpreter (Triton 3.9), a smaller copy of the problem: ROWS, FEATURES = 37, 1000; values only, no time" },
-#   { target = "sm_90", status = "compiled", text = "Triton 3.9: layer_norm_kernel 64 registers, no spills, 16 B shared memory" },
+#   { target = "sm_90", status = "correct", text = "Triton 3.9: layer_norm_kernel 64 registers, no spills, 16 B shared memory; H200, torch 2.11, Triton 3.6: 72.3 us a call, 0.95x (0.94 to 1.00) against the faster of eager and torch.compile" },
 #   { target = "gfx942", status = "compiled", text = "Triton 3.9: layer_norm_kernel 59 registers, no spills, 16 B LDS" },
 #   { target = "gfx950", status = "compiled", text = "Triton 3.9: layer_norm_kernel 59 registers, no spills, 16 B LDS" },
 # ]
