@@ -75,11 +75,13 @@ fn headline(outcome: &Outcome) -> String {
 fn how_sure(text: &mut String, best: &Best) {
     let Verdict::Correct(correct) = &best.evaluation.verdict else { return };
     let trials = &correct.trials;
-    let _ = write!(text, "  correct on {} of inputs", counted(trials.ran.len(), "draw"));
-    if trials.timed_calls_verified > 0 {
-        let _ = write!(text, " and in {}", counted(trials.timed_calls_verified as usize, "timed call"));
+    if correct.names_trials() {
+        let _ = write!(text, "  correct on {} of inputs", counted(trials.ran.len(), "draw"));
+        if trials.timed_calls_verified > 0 {
+            let _ = write!(text, " and in {}", counted(trials.timed_calls_verified as usize, "timed call"));
+        }
+        let _ = writeln!(text, "; largest error {} of what is allowed", correct.largest_error());
     }
-    let _ = writeln!(text, "; largest error {} of what is allowed", correct.largest_error());
     match (&correct.timing, &correct.not_measured) {
         (Some(t), _) => timing(text, t),
         (None, Some(why)) => {
@@ -93,13 +95,10 @@ fn how_sure(text: &mut String, best: &Best) {
 }
 
 fn timing(text: &mut String, t: &Timing) {
-    let (low, high) = (t.speedup_low, t.speedup_high);
-    let _ = writeln!(
-        text,
-        "  {:.2}x, 95 % interval {low:.2} to {high:.2}, from {} timed in turns",
-        t.speedup,
-        counted(t.pairs as usize, "pair")
-    );
+    if t.is_of_pairs() {
+        let (low, high, pairs) = (t.speedup_low, t.speedup_high, counted(t.pairs as usize, "pair"));
+        let _ = writeln!(text, "  {:.2}x, 95 % interval {low:.2} to {high:.2}, from {pairs} timed in turns", t.speedup);
+    }
     let times: Vec<String> = t.baselines.iter().filter_map(|b| Some(format!("{} {}", b.kind, b.time_ns?))).collect();
     let _ = writeln!(text, "  {} per call against {}", t.candidate_ns, times.join(", "));
 }
@@ -137,12 +136,8 @@ fn next(text: &mut String, outcome: &Outcome) {
     let _ = writeln!(text, "  go on:     kernelwright resume {dir}{more}");
     let _ = writeln!(text, "  report:    kernelwright report {dir}");
     if let Some(best) = &outcome.best {
-        let _ = writeln!(
-            text,
-            "  re-verify: kernelwright evaluate {dir}/problem.py {} --target {}",
-            best.path.display(),
-            best.evaluation.target
-        );
+        let best_file = shell(&best.path);
+        let _ = writeln!(text, "  re-verify: kernelwright evaluate {dir}/problem.py {best_file} --target {}", best.evaluation.target);
     }
 }
 

@@ -103,11 +103,10 @@ fn text(evaluation: &Evaluation, printer: Printer) -> String {
                     };
                     let _ = write!(text, "\n  {:<14} {time}", baseline.kind.to_string());
                 }
-                let _ = write!(
-                    text,
-                    "\n  {:<14} {} (first call {}, build {})",
-                    "candidate", timing.candidate_ns, timing.first_call_ns, timing.build_ns
-                );
+                let _ = write!(text, "\n  {:<14} {}", "candidate", timing.candidate_ns);
+                if timing.is_of_pairs() {
+                    let _ = write!(text, " (first call {}, build {})", timing.first_call_ns, timing.build_ns);
+                }
             }
             for set in &correct.sets {
                 let said = match (&set.timing, &set.not_measured) {
@@ -116,11 +115,15 @@ fn text(evaluation: &Evaluation, printer: Printer) -> String {
                 };
                 let _ = write!(text, "\n  {:<14} {}: {said}", "set", set.name);
             }
-            let _ = write!(text, "\n  {:<14} {}", "checked on", correct.trials.ran.join("; "));
+            if correct.names_trials() {
+                let _ = write!(text, "\n  {:<14} {}", "checked on", correct.trials.ran.join("; "));
+            }
             for skipped in &correct.trials.skipped {
                 let _ = write!(text, "\n  {:<14} {skipped}", "not tried");
             }
-            let _ = write!(text, "\n  {:<14} {} of what is allowed", "largest error", correct.largest_error());
+            if correct.names_trials() {
+                let _ = write!(text, "\n  {:<14} {} of what is allowed", "largest error", correct.largest_error());
+            }
         }
         Verdict::Incorrect { mismatches, .. } => {
             for mismatch in mismatches.iter().skip(1) {
@@ -185,6 +188,20 @@ mod tests {
             synccheck: not measured: it left no summary (1.00 s)
         ");
         assert_eq!(exit(&faulted), Exit::NotCorrect);
+    }
+
+    #[test]
+    fn of_another_evaluators_verdict_only_what_it_names_is_told() {
+        let correct = json!({"status": "correct", "trials": {"ran": [], "timed_calls_verified": 0}, "error_over_tolerance": 0.0, "speedup": 2.5,
+            "speedup_low": 2.5, "speedup_high": 2.5, "candidate_ns": 400_000, "candidate_spread": 0.0, "baseline": "eager",
+            "baselines": [{"kind": "eager", "time_ns": 1_000_000}], "pairs": 0, "calls_per_batch": 0, "build_ns": 0, "first_call_ns": 0});
+        let mut foreign = evaluation(&correct, &json!([]));
+        foreign.deep_check = None;
+        insta::assert_snapshot!(text(&foreign, Printer::plain()), @r"
+        correct, 2.50x, 400 us against eager 1.00 ms
+          eager          1.00 ms
+          candidate      400 us
+        ");
     }
 
     #[test]
