@@ -60,7 +60,7 @@ impl Exit {
             Self::NotCompiled => "compile: a kernel does not compile, would not launch, or cannot be compiled here",
             Self::PackProblems => "knowledge check: a pack has something to correct",
             Self::ProblemInvalid => "the problem or candidate file cannot be used",
-            Self::ToolServer => "a tool server, Python, torch, a compiler or the deep check is unavailable",
+            Self::ToolServer => "a tool server, Python, torch, a compiler, the device or the deep check is unavailable",
             Self::Model => "the model or its key cannot be used",
             Self::BudgetSpent => "finished without a correct kernel",
             Self::RunFolder => "the run's folder cannot be used: missing, locked, of a newer format, or the disk is full",

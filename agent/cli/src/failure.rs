@@ -167,7 +167,7 @@ impl From<ProfileError> for Failure {
             | ProfileError::NoSuchProfile(_)
             | ProfileError::NoSuchSection { .. }
             | ProfileError::NoSuchKernel(_)
-            | ProfileError::NoDevice { .. } => Exit::Usage,
+            | ProfileError::NotForTarget { .. } => Exit::Usage,
             _ => Exit::ToolServer,
         };
         let failure = Self::new(exit, error.to_string()).hint(error.hint());

@@ -112,3 +112,12 @@ fn paint(tone: Tone, text: &str, colour: bool) -> String {
     };
     if colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }
+
+/// So many of something.
+pub fn counted(count: usize, what: &str) -> String {
+    match (count, what.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']))) {
+        (1, _) => format!("1 {what}"),
+        (count, Some(stem)) => format!("{count} {stem}ies"),
+        (count, None) => format!("{count} {what}s"),
+    }
+}

@@ -10,7 +10,7 @@ use kernelwright_search::{RunOutcome, Spend};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
-use crate::printer::{Printer, Tone};
+use crate::printer::{Printer, Tone, counted};
 use crate::settings::show_duration;
 
 /// The exit code of an outcome.
@@ -65,7 +65,9 @@ fn headline(outcome: &Outcome) -> String {
     match &outcome.end {
         End::Finished(reason) => format!("{found}; {reason}."),
         End::Paused { reason } => format!("Paused: {reason}. {found} so far."),
-        End::Suspended { waiting } => format!("Suspended: waiting for {} in the mailbox. {found} so far.", count(waiting.len(), "answer")),
+        End::Suspended { waiting } => {
+            format!("Suspended: waiting for {} in the mailbox. {found} so far.", counted(waiting.len(), "answer"))
+        }
         End::Interrupted => format!("Interrupted, everything is saved. {found} so far."),
     }
 }
@@ -73,11 +75,13 @@ fn headline(outcome: &Outcome) -> String {
 fn how_sure(text: &mut String, best: &Best) {
     let Verdict::Correct(correct) = &best.evaluation.verdict else { return };
     let trials = &correct.trials;
-    let _ = write!(text, "  correct on {} of inputs", count(trials.ran.len(), "draw"));
-    if trials.timed_calls_verified > 0 {
-        let _ = write!(text, " and in {}", count(trials.timed_calls_verified as usize, "timed call"));
+    if correct.names_trials() {
+        let _ = write!(text, "  correct on {} of inputs", counted(trials.ran.len(), "draw"));
+        if trials.timed_calls_verified > 0 {
+            let _ = write!(text, " and in {}", counted(trials.timed_calls_verified as usize, "timed call"));
+        }
+        let _ = writeln!(text, "; largest error {} of what is allowed", correct.largest_error());
     }
-    let _ = writeln!(text, "; largest error {} of what is allowed", correct.largest_error());
     match (&correct.timing, &correct.not_measured) {
         (Some(t), _) => timing(text, t),
         (None, Some(why)) => {
@@ -91,9 +95,10 @@ fn how_sure(text: &mut String, best: &Best) {
 }
 
 fn timing(text: &mut String, t: &Timing) {
-    let (low, high) = (t.speedup_low, t.speedup_high);
-    let _ =
-        writeln!(text, "  {:.2}x, 95 % interval {low:.2} to {high:.2}, from {} timed in turns", t.speedup, count(t.pairs as usize, "pair"));
+    if t.is_of_pairs() {
+        let (low, high, pairs) = (t.speedup_low, t.speedup_high, counted(t.pairs as usize, "pair"));
+        let _ = writeln!(text, "  {:.2}x, 95 % interval {low:.2} to {high:.2}, from {pairs} timed in turns", t.speedup);
+    }
     let times: Vec<String> = t.baselines.iter().filter_map(|b| Some(format!("{} {}", b.kind, b.time_ns?))).collect();
     let _ = writeln!(text, "  {} per call against {}", t.candidate_ns, times.join(", "));
 }
@@ -113,7 +118,7 @@ pub fn spend(spend: &Spend) -> String {
         (_, true) => format!("at least {} (some prices unknown)", spend.dollars),
         (_, false) => "price unknown".to_owned(),
     };
-    let (steps, evaluations) = (count(spend.steps as usize, "step"), count(spend.evaluations as usize, "evaluation"));
+    let (steps, evaluations) = (counted(spend.steps as usize, "step"), counted(spend.evaluations as usize, "evaluation"));
     format!("{steps}, {evaluations}, {}, {money}, {} ({} of it evaluating)", spend.usage.total(), time(spend.wall), time(spend.evaluating))
 }
 
@@ -131,12 +136,8 @@ fn next(text: &mut String, outcome: &Outcome) {
     let _ = writeln!(text, "  go on:     kernelwright resume {dir}{more}");
     let _ = writeln!(text, "  report:    kernelwright report {dir}");
     if let Some(best) = &outcome.best {
-        let _ = writeln!(
-            text,
-            "  re-verify: kernelwright evaluate {dir}/problem.py {} --target {}",
-            best.path.display(),
-            best.evaluation.target
-        );
+        let best_file = shell(&best.path);
+        let _ = writeln!(text, "  re-verify: kernelwright evaluate {dir}/problem.py {best_file} --target {}", best.evaluation.target);
     }
 }
 
@@ -170,10 +171,6 @@ pub fn json(outcome: &Outcome) -> Value {
         "best": best,
         "spend": outcome.spend,
     })
-}
-
-fn count(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// A long time in whole seconds.

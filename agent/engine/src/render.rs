@@ -12,7 +12,8 @@ pub(crate) fn evaluation(evaluation: &Evaluation) -> String {
     match &evaluation.verdict {
         Verdict::Correct(correct) => {
             if let Some(timing) = &correct.timing {
-                let _ = writeln!(text, "the speedup is against {}; in brackets its 95 % interval", timing.baseline);
+                let brackets = if timing.is_of_pairs() { "; in brackets its 95 % interval" } else { "" };
+                let _ = writeln!(text, "the speedup is against {}{brackets}", timing.baseline);
                 for baseline in &timing.baselines {
                     let _ = writeln!(text, "baseline {}", self::baseline(baseline));
                 }
@@ -83,7 +84,9 @@ pub(crate) fn headline(evaluation: &Evaluation) -> String {
 
 /// `2.10x (2.05x to 2.14x), 1.20 ms`: the speedup with its 95 % interval, and the time of one call.
 fn speedup(timing: &Timing) -> String {
-    format!("{:.2}x ({:.2}x to {:.2}x), {}", timing.speedup, timing.speedup_low, timing.speedup_high, timing.candidate_ns)
+    let interval =
+        if timing.is_of_pairs() { format!(" ({:.2}x to {:.2}x)", timing.speedup_low, timing.speedup_high) } else { String::new() };
+    format!("{:.2}x{interval}, {}", timing.speedup, timing.candidate_ns)
 }
 
 /// One baseline: `eager: 2.51 ms (spread 1.2 %)`.

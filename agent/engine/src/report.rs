@@ -75,22 +75,29 @@ fn title(text: &mut String, graph: &Graph) {
 fn gain(evaluation: &Evaluation) -> String {
     let Some(timing) = timing(evaluation) else { return render::headline(evaluation) };
     let Timing { speedup, speedup_low, speedup_high, baseline, candidate_ns, .. } = timing;
-    format!("{speedup:.2} times as fast as {baseline}, {candidate_ns} per call (95 % interval {speedup_low:.2} to {speedup_high:.2})")
+    let interval = if timing.is_of_pairs() { format!(" (95 % interval {speedup_low:.2} to {speedup_high:.2})") } else { String::new() };
+    format!("{speedup:.2} times as fast as {baseline}, {candidate_ns} per call{interval}")
 }
 
 fn how_sure(text: &mut String, evaluation: &Evaluation) {
     let Verdict::Correct(correct) = &evaluation.verdict else { return };
     let Correct { trials, timing, .. } = correct.as_ref();
     let _ = writeln!(text, "## How sure\n");
-    let _ = writeln!(text, "- Correct in {}: {}.", count(trials.ran.len(), "trial"), trials.ran.join("; "));
+    if correct.names_trials() {
+        let _ = writeln!(text, "- Correct in {}: {}.", count(trials.ran.len(), "trial"), trials.ran.join("; "));
+    }
     if trials.timed_calls_verified > 0 {
         let _ = writeln!(text, "- The outputs of {} timed calls were verified as well.", trials.timed_calls_verified);
     }
     if !trials.skipped.is_empty() {
         let _ = writeln!(text, "- Not tried: {}.", trials.skipped.join("; "));
     }
-    let _ = writeln!(text, "- The largest error is {} of the allowed one.", correct.largest_error());
-    if let Some(Timing { speedup_low, speedup_high, pairs, calls_per_batch, candidate_spread, control, .. }) = timing {
+    if correct.names_trials() {
+        let _ = writeln!(text, "- The largest error is {} of the allowed one.", correct.largest_error());
+    }
+    if let Some(Timing { speedup_low, speedup_high, pairs, calls_per_batch, candidate_spread, control, .. }) =
+        timing.as_ref().filter(|timing| timing.is_of_pairs())
+    {
         let _ = writeln!(
             text,
             "- The speedup is the median over {pairs} interleaved pairs of batches of {calls_per_batch} calls; its 95 % interval is {speedup_low:.2} \
@@ -144,7 +151,7 @@ fn numbers(text: &mut String, graph: &Graph) {
         let _ = writeln!(text, "| best kernel | {} | |", timing.candidate_ns);
     }
     text.push('\n');
-    if let Some(timing) = timing {
+    if let Some(timing) = timing.filter(|timing| timing.is_of_pairs()) {
         let _ =
             writeln!(text, "Set-up of the kernel, not in these times: build {}, first call {}.\n", timing.build_ns, timing.first_call_ns);
     }

@@ -98,7 +98,7 @@ impl Session<'_> {
             Ok(End::Finished(_)) => None,
             Ok(End::Interrupted) => Some("stopped by the user".to_owned()),
             Ok(End::Paused { reason }) => Some(reason.clone()),
-            Ok(End::Suspended { waiting }) => Some(format!("waiting for {} answer files", waiting.len())),
+            Ok(End::Suspended { .. }) => Some("waiting for answers in the mailbox".to_owned()),
             Err(error) => Some(error.to_string()),
         };
         let saved = pause.map_or(Ok(()), |reason| self.record(Event::RunPaused { reason })).and_then(|()| self.keep_results());

@@ -156,6 +156,10 @@ async fn failures_say_what_and_how_to_go_on() {
         (json!({"problem": PROBLEM, "candidate": crash, "target": "cpu"}), ["error: process_died", "exit", "fix: "]),
         (json!({"problem_file": "nowhere.py", "target": "cpu"}), ["error: file_unreadable", "nowhere.py", "fix: "]),
         (json!({"target": "cpu"}), ["error: invalid_arguments", "problem_file", "fix: "]),
+        (
+            json!({"problem": PROBLEM, "target": "cpu", "profiler": "ncu"}),
+            ["error: invalid_arguments", "cpu, torch", "fix: leave `profiler` out"],
+        ),
     ] {
         let text = server.failure("profile_kernel", arguments).await;
         for part in parts {

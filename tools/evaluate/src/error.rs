@@ -22,7 +22,10 @@ pub enum EvaluateError {
         /// Why.
         source: std::io::Error,
     },
-    /// The problem file does not import, has not the right shape, raises, or needs a device that is not there.
+    /// There is no such device here.
+    #[error("{0}")]
+    NoDevice(String),
+    /// The problem file does not import, has not the right shape or raises.
     #[error("the problem is invalid ({}): {}", .0.kind, .0.message)]
     Problem(Refusal),
     /// The problem takes too long.
@@ -109,8 +112,7 @@ impl EvaluateError {
             Self::Environment(_) | Self::Launch(LaunchError::Refused(_)) => "python_unusable",
             Self::Launch(_) => "worker_failed",
             Self::File { .. } => "file_unreadable",
-            Self::Problem(refusal) if refusal.kind == "device" => "device_unavailable",
-            Self::DeviceHidden(_) => "device_unavailable",
+            Self::NoDevice(_) | Self::DeviceHidden(_) => "device_unavailable",
             Self::Problem(_) | Self::ProblemSlow { .. } | Self::ProblemCrashed { .. } => "problem_invalid",
             Self::NoDeepCheck { .. } => "deep_check_unavailable",
             Self::Protocol(_) => "internal",
@@ -129,6 +131,7 @@ impl EvaluateError {
             Self::Environment(error) => error.hint(),
             Self::Launch(error) => error.hint(),
             Self::File { .. } => "give the path of a readable file, or the source itself",
+            Self::NoDevice(_) => "use the target `cpu`, or a machine with that device and a torch built for it",
             Self::Problem(refusal) => refusal.problem_hint(),
             Self::ProblemSlow { .. } => "make the problem smaller",
             Self::ProblemCrashed { .. } => "run the problem by hand; if memory runs out, make it smaller",
@@ -161,6 +164,7 @@ impl EvaluateError {
     pub(crate) fn trusted(error: AskError, tail: impl FnOnce() -> String) -> Self {
         match error {
             AskError::Refused(refusal) if refusal.kind == "internal" => Self::Protocol(refusal.message),
+            AskError::Refused(refusal) if refusal.kind == "device" => Self::NoDevice(refusal.message),
             AskError::Refused(refusal) => Self::Problem(refusal),
             AskError::Deadline { op, limit } => Self::ProblemSlow { op, limit },
             AskError::Ended(exit) => Self::ProblemCrashed { exit, tail: tail() },

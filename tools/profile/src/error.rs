@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use kernelwright_compile::CompileError;
 use kernelwright_harness::{AskError, HarnessError, LaunchError, Refusal};
-use kernelwright_protocol::{ProfilerKind, Target};
+use kernelwright_protocol::{Backend, ProfilerKind, Target};
 
 use crate::ImportError;
+use crate::ladder;
 
 /// A target could not be described or a module not be profiled.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +31,14 @@ pub enum ProfileError {
     /// The arguments contradict each other.
     #[error("{0}")]
     Arguments(&'static str),
+    /// A profiler was asked for that the target does not have.
+    #[error("`{profiler}` is none of the profilers for {target}: {}", names(target.backend))]
+    NotForTarget {
+        /// Which.
+        profiler: ProfilerKind,
+        /// Where it was to be used.
+        target: Target,
+    },
     /// There is no such device here.
     #[error("{reason}")]
     NoDevice {
@@ -141,7 +150,7 @@ impl ProfileError {
             Self::Environment(_) => "no_python",
             Self::Launch(_) | Self::Worker { .. } => "worker_failed",
             Self::Unreadable { .. } => "file_unreadable",
-            Self::Arguments(_) => "invalid_arguments",
+            Self::Arguments(_) | Self::NotForTarget { .. } => "invalid_arguments",
             Self::NoDevice { .. } => "no_device",
             Self::Unavailable { .. } => "profiler_unavailable",
             Self::Compile(error) => error.code(),
@@ -178,6 +187,7 @@ impl ProfileError {
             Self::Launch(_) => "run `kernelwright doctor`; it says what a worker lacks here",
             Self::Unreadable { .. } => "give a path that the server can read, or the source text itself",
             Self::Arguments(_) => "give `problem` or `problem_file`, and for a candidate `candidate` or `candidate_file`",
+            Self::NotForTarget { .. } => "leave `profiler` out for the most telling one that works",
             Self::NoDevice { .. } => "use the target `cpu`, or run the server on a machine with that device and a torch built for it",
             Self::Problem(_) => {
                 "repair the problem file: it defines Model, get_inputs and get_init_inputs, and its forward must run on this target"
@@ -195,4 +205,8 @@ impl ProfileError {
         };
         text.to_owned()
     }
+}
+
+fn names(backend: Backend) -> String {
+    ladder::order(backend).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

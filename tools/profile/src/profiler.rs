@@ -136,11 +136,7 @@ impl Profiler {
         let order = ladder::order(request.target.backend);
         let choices = match &request.profiler {
             Some(chosen) if order.contains(chosen) => std::slice::from_ref(chosen),
-            Some(_) => {
-                return Err(ProfileError::Arguments(
-                    "on cpu the profilers are `cpu` and `torch`, on cuda `ncu`, `proton`, `torch` and `static`",
-                ));
-            }
+            Some(other) => return Err(ProfileError::NotForTarget { profiler: *other, target: request.target }),
             None => order,
         };
         let mut passed_over = Vec::new();

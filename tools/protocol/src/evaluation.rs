@@ -180,6 +180,12 @@ pub struct SetResult {
 }
 
 impl Correct {
+    /// Whether the trials are known that the verdict rests on: another evaluator may name none, and then there is no largest error either.
+    #[must_use]
+    pub fn names_trials(&self) -> bool {
+        !self.trials.ran.is_empty()
+    }
+
     /// The largest error as a share of the allowed one, for people: `0.31 %`.
     #[must_use]
     pub fn largest_error(&self) -> String {
@@ -230,6 +236,14 @@ pub struct Timing {
     pub build_ns: Nanoseconds,
     /// Set-up: the first call, with autotuning and just-in-time compilation.
     pub first_call_ns: Nanoseconds,
+}
+
+impl Timing {
+    /// Whether the times were taken in pairs here: another evaluator's come without an interval, without spread and without set-up.
+    #[must_use]
+    pub fn is_of_pairs(&self) -> bool {
+        self.pairs > 0
+    }
 }
 
 /// The noise floor of a session: neighbouring batches of the same kernel over each other, in turns the first over the second and the second

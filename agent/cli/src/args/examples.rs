@@ -43,7 +43,7 @@ Examples:
   kernelwright suite run kernelbench:KernelBench --filter level1/ --baselines eager
   kernelwright suite run problems/*.py --candidates kernels --json | jq -c .name
 
-The first Ctrl-C finishes the problems at hand, the second ends at once; the same command goes on where it stopped. Exits with 0 when every
+The first Ctrl-C finishes the problems at hand, the second ends at once; the same command goes on where it stopped. Exits with 0 when every \
 problem is correct and with 11 when one is not.";
 
 pub const COMPILE_EXAMPLES: &str = "\
@@ -61,7 +61,7 @@ Examples:
   kernelwright profile --read 1a2b3c4d5e raw --kernel softmax
   kernelwright profile --list
 
-Profiles are kept by their id, the newest few hundred of them. Figures of a candidate are its own process's claims; the verdict on its speed is
+Profiles are kept by their id, the newest few hundred of them. Figures of a candidate are its own process's claims; the verdict on its speed is \
 that of evaluate.";
 
 pub const KNOWLEDGE_SEARCH_EXAMPLES: &str = "\

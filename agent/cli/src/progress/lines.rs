@@ -128,15 +128,12 @@ pub fn of_activity(activity: &Activity) -> Option<Line> {
 pub fn verdict(evaluation: &Evaluation) -> String {
     match &evaluation.verdict {
         Verdict::Correct(correct) => match (&correct.timing, &correct.not_measured) {
-            (Some(t), _) => format!(
-                "correct, {:.2}x ({:.2} to {:.2}), {} against {} {}",
-                t.speedup,
-                t.speedup_low,
-                t.speedup_high,
-                t.candidate_ns,
-                t.baseline,
-                t.baselines.iter().find(|b| b.kind == t.baseline).and_then(|b| b.time_ns).map(|t| t.to_string()).unwrap_or_default()
-            ),
+            (Some(t), _) => {
+                let interval = if t.is_of_pairs() { format!(" ({:.2} to {:.2})", t.speedup_low, t.speedup_high) } else { String::new() };
+                let baseline = t.baselines.iter().find(|b| b.kind == t.baseline).and_then(|b| b.time_ns);
+                let baseline = baseline.map(|time| time.to_string()).unwrap_or_default();
+                format!("correct, {:.2}x{interval}, {} against {} {baseline}", t.speedup, t.candidate_ns, t.baseline)
+            }
             (None, Some(why)) => format!("correct, not timed: {}", why.reason),
             (None, None) => "correct, not timed".to_owned(),
         },

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::SettingsError;
 use super::keys::{KEYS, Key, OF_ONE_PROVIDER, nearest, sections};
-use super::value::{Kind, Value};
+use super::value::{Base, Kind, Value};
 use crate::environment::Environment;
 
 /// The name of a project's settings file.
@@ -63,6 +63,7 @@ pub type Flags = Vec<(&'static str, String, &'static str)>;
 #[derive(Clone, Debug, Default)]
 pub struct Layers {
     settings: BTreeMap<String, Setting>,
+    home: Option<PathBuf>,
     /// The settings files that were found, the weakest first.
     pub files: Vec<PathBuf>,
     /// Variables that look like settings and are none.
@@ -72,10 +73,10 @@ pub struct Layers {
 impl Layers {
     /// Reads all layers. `config` names a file that takes the place of the project's.
     pub fn read(environment: &Environment, config: Option<&Path>, flags: &Flags) -> Result<Self, SettingsError> {
-        let mut layers = Self::default();
+        let mut layers = Self { home: environment.get("HOME").map(PathBuf::from), ..Self::default() };
         let folder = &environment.folder;
         for key in KEYS {
-            if let Some(value) = key.default.and_then(|text| key.kind.read_text(text, folder)) {
+            if let Some(value) = key.default.and_then(|text| key.kind.read_text(text, layers.base(folder))) {
                 layers.settings.insert(key.name.to_owned(), Setting { value, origin: Origin::Default });
             }
         }
@@ -107,6 +108,18 @@ impl Layers {
         self.settings.iter().filter_map(move |(name, setting)| Some((name.strip_prefix(prefix)?, setting)))
     }
 
+    /// The path that a text inside this setting names.
+    pub fn path_in(&self, setting: &Setting, text: &str) -> PathBuf {
+        match &setting.origin {
+            Origin::File { path, .. } => self.base(path.parent().unwrap_or(Path::new(""))).path(text),
+            Origin::Default | Origin::Variable(_) | Origin::Flag(_) => PathBuf::from(text),
+        }
+    }
+
+    fn base<'a>(&'a self, folder: &'a Path) -> Base<'a> {
+        Base { folder, home: self.home.as_deref() }
+    }
+
     fn add_variables(&mut self, environment: &Environment) -> Result<(), SettingsError> {
         let mut texts = BTreeMap::new();
         let shorthand = environment.get("KERNELWRIGHT_MODEL");
@@ -133,7 +146,7 @@ impl Layers {
         let mut layer = BTreeMap::new();
         for (name, (text, origin)) in texts {
             let Some(key) = Key::find(name) else { continue };
-            let Some(value) = key.kind.read_text(text, folder) else {
+            let Some(value) = key.kind.read_text(text, self.base(folder)) else {
                 let (name, expected, found) = (name.to_owned(), key.kind.expected(), format!("`{text}`"));
                 return Err(SettingsError::Wrong { origin, name, expected, found });
             };
@@ -147,7 +160,7 @@ impl Layers {
         let unreadable = |source: io::Error| SettingsError::Unreadable { path: path.to_path_buf(), source };
         let text = fs::read_to_string(path).map_err(unreadable)?;
         self.files.push(path.to_path_buf());
-        let layer = read_file(path, &text)?;
+        let layer = read_file(path, &text, self.base(path.parent().unwrap_or(Path::new(""))))?;
         self.lay_over(layer);
         Ok(())
     }
@@ -179,7 +192,7 @@ fn find_upwards(folder: &Path) -> Option<PathBuf> {
     folder.ancestors().map(|folder| folder.join(PROJECT_FILE)).find(|path| path.is_file())
 }
 
-fn read_file(path: &Path, text: &str) -> Result<BTreeMap<String, Setting>, SettingsError> {
+fn read_file(path: &Path, text: &str, base: Base<'_>) -> Result<BTreeMap<String, Setting>, SettingsError> {
     let line_at = |offset: usize| text.get(..offset).unwrap_or(text).matches('\n').count() + 1;
     let origin = |offset: usize| Origin::File { path: path.to_path_buf(), line: line_at(offset) };
     let syntax = |error: toml::de::Error| SettingsError::Syntax {
@@ -189,7 +202,6 @@ fn read_file(path: &Path, text: &str) -> Result<BTreeMap<String, Setting>, Setti
     // Parsed twice: once for the values, once for where they stand.
     let values: toml::Table = toml::from_str(text).map_err(syntax)?;
     let places = toml::de::DeTable::parse(text).map_err(syntax)?;
-    let folder = path.parent().unwrap_or(Path::new(""));
     let mut layer = BTreeMap::new();
     for (section, place) in places.get_ref() {
         let at = origin(section.span().start);
@@ -214,7 +226,7 @@ fn read_file(path: &Path, text: &str) -> Result<BTreeMap<String, Setting>, Setti
                 return Err(unknown(name, meant, at));
             }
             let value = values.get(section.get_ref().as_ref()).and_then(|section| section.get(member.get_ref().as_ref()));
-            let Some(value) = value.and_then(|value| kind.read_toml(value, folder)) else {
+            let Some(value) = value.and_then(|value| kind.read_toml(value, base)) else {
                 let found = value.map_or_else(|| place.get_ref().type_str().to_owned(), ToString::to_string);
                 return Err(SettingsError::Wrong { origin: at, name, expected: kind.expected(), found });
             };

@@ -1,24 +1,21 @@
 //! The `[model]` section as the model crate wants it.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use kernelwright_model::{
     ClientSettings, HeaderSource, HostedSettings, KeySource, LimitField, MailboxSettings, Patience, Price, ReplaySettings, Transfer,
 };
 use serde::de::DeserializeOwned;
 
-use super::layers::{Layers, Origin, Setting};
+use super::layers::{Layers, Setting};
 use super::{Settings, SettingsError, Value};
 
 impl Settings {
     /// How the model is reached.
     pub fn model(&self) -> Result<ClientSettings, SettingsError> {
         let layers = &self.layers;
-        let provider = layers.text("model.provider").ok_or(SettingsError::Missing {
-            what: "no model is configured",
-            hint: "pass --model openai:NAME or anthropic:NAME, or set [model] provider and name; `--model mailbox:FOLDER` works without network",
-        })?;
+        let Some(provider) = layers.text("model.provider") else { return Err(nobody_answers(layers.text("model.name"))) };
         match provider {
             "openai" => Ok(ClientSettings::OpenAi(layers.hosted()?)),
             "anthropic" => Ok(ClientSettings::Anthropic(layers.hosted()?)),
@@ -46,6 +43,20 @@ impl Settings {
     /// Where the key is looked for, and whether it is there. `None` when the model needs none or the choice is the provider's own.
     pub fn key_source(&self) -> Option<KeySource> {
         self.layers.key()
+    }
+}
+
+/// Why there is no model, though one may be named.
+fn nobody_answers(name: Option<&str>) -> SettingsError {
+    match name {
+        Some(_) => SettingsError::Missing {
+            what: "a model is named, but not who answers",
+            hint: "write openai:, anthropic:, replay: or mailbox: before it, or set [model] provider",
+        },
+        None => SettingsError::Missing {
+            what: "no model is configured",
+            hint: "pass --model openai:NAME or anthropic:NAME, or set [model] provider and name; `--model mailbox:FOLDER` works without network",
+        },
     }
 }
 
@@ -99,11 +110,10 @@ impl Layers {
     /// Files of headers are named relative to the settings file, like any other path in it.
     fn headers(&self) -> Result<BTreeMap<String, HeaderSource>, SettingsError> {
         let mut headers: BTreeMap<String, HeaderSource> = self.table("model.headers")?.unwrap_or_default();
-        let Some(Origin::File { path, .. }) = self.get("model.headers").map(|setting| &setting.origin) else { return Ok(headers) };
-        let folder = path.parent().unwrap_or(Path::new(""));
+        let Some(setting) = self.get("model.headers") else { return Ok(headers) };
         for header in headers.values_mut() {
             if let HeaderSource::Secret(KeySource::File(file)) = header {
-                *file = folder.join(&*file);
+                *file = self.path_in(setting, &file.to_string_lossy());
             }
         }
         Ok(headers)

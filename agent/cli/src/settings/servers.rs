@@ -7,7 +7,7 @@ use std::time::Duration;
 use kernelwright_engine::{Launch, ServerSpec};
 use serde::Deserialize;
 
-use super::layers::{Layers, Origin, Setting};
+use super::layers::{Layers, Setting};
 use super::{Settings, SettingsError, Value, parse_duration, show_duration};
 
 /// Our own tool servers: name, and how long a call may be silent and take in all.
@@ -58,14 +58,14 @@ impl Settings {
             let launch = Launch::Spawn { program: executable.to_path_buf(), args: self.serve_arguments(name), env: vec![] };
             let built_in = ServerSpec { name: name.to_owned(), launch, idle_timeout: idle, total_timeout: total, leave_out: vec![] };
             specs.push(match own.remove(name) {
-                Some((setting, settings)) => changed(built_in, setting, &settings),
+                Some((setting, settings)) => self.changed(built_in, setting, &settings),
                 None => built_in,
             });
         }
         for (name, (setting, settings)) in own {
             let launch = Launch::Spawn { program: PathBuf::new(), args: vec![], env: vec![] };
             let nothing = ServerSpec { name: name.to_owned(), launch, idle_timeout: USUAL.0, total_timeout: USUAL.1, leave_out: vec![] };
-            specs.push(changed(nothing, setting, &settings));
+            specs.push(self.changed(nothing, setting, &settings));
         }
         Ok(specs)
     }
@@ -78,6 +78,21 @@ impl Settings {
         };
         let evaluate = self.servers(executable)?.into_iter().find(|spec| spec.name == "evaluate");
         Ok(evaluate.filter(|_| replaced))
+    }
+
+    /// A server as the user's section changes it.
+    fn changed(&self, mut spec: ServerSpec, setting: &Setting, settings: &ServerSettings) -> ServerSpec {
+        let Launch::Spawn { program, args, env } = &mut spec.launch;
+        if let Some((first, rest)) = settings.command.split_first() {
+            // A path is relative to the file that names it; a bare name is looked up on the PATH.
+            *program = if first.contains('/') { self.layers.path_in(setting, first) } else { PathBuf::from(first) };
+            *args = rest.to_vec();
+        }
+        env.extend(settings.env.clone());
+        spec.leave_out.clone_from(&settings.leave_out);
+        spec.idle_timeout = settings.idle_timeout.as_deref().and_then(parse_duration).unwrap_or(spec.idle_timeout);
+        spec.total_timeout = settings.total_timeout.as_deref().and_then(parse_duration).unwrap_or(spec.total_timeout);
+        spec
     }
 
     /// The arguments that give one of our own servers the settings of this process, whatever it would find by itself.
@@ -107,24 +122,6 @@ impl Settings {
         }
         args
     }
-}
-
-/// A server as the user's section changes it.
-fn changed(mut spec: ServerSpec, setting: &Setting, settings: &ServerSettings) -> ServerSpec {
-    let Launch::Spawn { program, args, env } = &mut spec.launch;
-    if let Some((first, rest)) = settings.command.split_first() {
-        // A path is relative to the file that names it; a bare name is looked up on the PATH.
-        *program = match &setting.origin {
-            Origin::File { path, .. } if first.contains('/') => path.parent().unwrap_or(Path::new("")).join(first),
-            _ => PathBuf::from(first),
-        };
-        *args = rest.to_vec();
-    }
-    env.extend(settings.env.clone());
-    spec.leave_out.clone_from(&settings.leave_out);
-    spec.idle_timeout = settings.idle_timeout.as_deref().and_then(parse_duration).unwrap_or(spec.idle_timeout);
-    spec.total_timeout = settings.total_timeout.as_deref().and_then(parse_duration).unwrap_or(spec.total_timeout);
-    spec
 }
 
 fn read(name: &str, setting: &Setting) -> Result<ServerSettings, SettingsError> {

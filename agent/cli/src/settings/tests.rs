@@ -1,6 +1,9 @@
 use std::fs;
 use std::path::Path;
 
+use kernelwright_engine::Launch;
+use kernelwright_model::{ClientSettings, HeaderSource, KeySource, Transfer};
+
 use super::*;
 use crate::failure::Failure;
 
@@ -77,6 +80,22 @@ fn paths_in_a_file_are_relative_to_the_file_and_others_to_the_current_folder() {
     assert_eq!(site.resolve(&[], &[]).unwrap().runs, site.path("project/runs"));
     assert_eq!(site.resolve(&[("KERNELWRIGHT_PATHS_RUNS", "runs")], &[]).unwrap().runs, site.path("project/deep/down/runs"));
     assert_eq!(project("").resolve(&[], &[("paths.runs", "/runs")]).unwrap().runs, Path::new("/runs"));
+}
+
+#[test]
+fn a_tilde_is_the_users_home_which_no_shell_puts_into_a_file() {
+    let site = project(
+        "[model]\napi_key_file = \"~/key\"\nheaders = { X-Token = { file = \"~/token\" } }\n[knowledge]\npacks = [\"~\", \"~other/packs\"]\n[servers.docs]\ncommand = [\"~/bin/docs\"]",
+    );
+    let settings = site.resolve(&[("HOME", "/home/me"), ("KERNELWRIGHT_MODEL", "openai:m")], &[("paths.runs", "~/runs")]).unwrap();
+    assert_eq!(settings.key_source(), Some(KeySource::File("/home/me/key".into())));
+    let ClientSettings::OpenAi(hosted) = settings.model().unwrap() else { panic!("not openai") };
+    assert_eq!(hosted.headers["X-Token"], HeaderSource::Secret(KeySource::File("/home/me/token".into())));
+    assert_eq!(settings.packs, [Path::new("/home/me"), &site.path("project/~other/packs")]);
+    assert_eq!(settings.runs, Path::new("/home/me/runs"));
+    let docs = settings.servers(Path::new("kernelwright")).unwrap().pop().unwrap();
+    let Launch::Spawn { program, .. } = docs.launch;
+    assert_eq!(program, Path::new("/home/me/bin/docs"));
 }
 
 #[test]
@@ -161,8 +180,6 @@ fn a_variable_that_sets_nothing_is_noticed() {
 }
 
 mod the_model {
-    use kernelwright_model::{ClientSettings, HeaderSource, KeySource, Transfer};
-
     use super::*;
 
     const DESK: &str = "[model]\nprovider = \"openai\"\nname = \"house\"\nbase_url = \"http://desk/v1\"\napi_key_env = \"DESK_KEY\"";
@@ -211,6 +228,10 @@ mod the_model {
         error: no model is configured
           hint: pass --model openai:NAME or anthropic:NAME, or set [model] provider and name; `--model mailbox:FOLDER` works without network
         ");
+        insta::assert_snapshot!(said("[model]\nname = \"openrouter:m\""), @r"
+        error: a model is named, but not who answers
+          hint: write openai:, anthropic:, replay: or mailbox: before it, or set [model] provider
+        ");
         insta::assert_snapshot!(said("[model]\nprovider = \"openai\""), @r"
         error: a provider is configured, but no model's name
           hint: set [model] name, or pass --model openai:NAME or anthropic:NAME
@@ -228,8 +249,6 @@ mod the_model {
 }
 
 mod the_tool_servers {
-    use kernelwright_engine::Launch;
-
     use super::*;
 
     fn launches(text: &str) -> Vec<String> {

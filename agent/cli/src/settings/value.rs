@@ -45,6 +45,26 @@ pub enum Value {
     Table(toml::Table),
 }
 
+/// Where paths begin.
+#[derive(Clone, Copy, Debug)]
+pub struct Base<'a> {
+    /// The folder of the file that names them, else the current one.
+    pub folder: &'a Path,
+    /// What `~` stands for.
+    pub home: Option<&'a Path>,
+}
+
+impl Base<'_> {
+    /// The path that a text names. `~` is put in here because no shell does it in a file or behind a flag's `=`.
+    pub fn path(self, text: &str) -> PathBuf {
+        match (text.strip_prefix('~'), self.home) {
+            (Some(""), Some(home)) => home.to_path_buf(),
+            (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+            _ => self.folder.join(text),
+        }
+    }
+}
+
 impl Kind {
     /// What is expected, for messages.
     pub fn expected(self) -> String {
@@ -63,14 +83,14 @@ impl Kind {
     }
 
     /// Reads what a flag or a variable says; `None` when it is not of this kind.
-    pub fn read_text(self, text: &str, folder: &Path) -> Option<Value> {
+    pub fn read_text(self, text: &str, base: Base<'_>) -> Option<Value> {
         let text = text.trim();
         match self {
             Self::Text => Some(Value::Text(text.to_owned())),
             Self::Choice(words) => words.contains(&text).then(|| Value::Text(text.to_owned())),
-            Self::Choices(_) => self.read_list(text.split(',').map(|word| word.trim().to_owned()).collect(), folder),
-            Self::Path => Some(Value::Path(folder.join(text))),
-            Self::Paths => Some(Value::Paths(text.split(':').filter(|path| !path.is_empty()).map(|path| folder.join(path)).collect())),
+            Self::Choices(_) => self.read_list(text.split(',').map(|word| word.trim().to_owned()).collect(), base),
+            Self::Path => Some(Value::Path(base.path(text))),
+            Self::Paths => Some(Value::Paths(text.split(':').filter(|path| !path.is_empty()).map(|path| base.path(path)).collect())),
             Self::Count => text.parse().ok().filter(|&n: &u64| n > 0).map(Value::Count),
             Self::Number => text.parse().ok().filter(|n: &f64| n.is_finite() && *n > 0.0).map(Value::Number),
             Self::Flag => text.parse().ok().map(Value::Flag),
@@ -80,29 +100,29 @@ impl Kind {
     }
 
     /// Reads what a settings file says.
-    pub fn read_toml(self, value: &toml::Value, folder: &Path) -> Option<Value> {
+    pub fn read_toml(self, value: &toml::Value, base: Base<'_>) -> Option<Value> {
         use toml::Value as Toml;
         match (self, value) {
             (Self::Table, Toml::Table(table)) => Some(Value::Table(table.clone())),
             (Self::Choices(_) | Self::Paths, Toml::Array(items)) => {
                 let words: Option<Vec<String>> = items.iter().map(|item| item.as_str().map(str::to_owned)).collect();
-                self.read_list(words?, folder)
+                self.read_list(words?, base)
             }
-            (Self::Text | Self::Choice(_) | Self::Path | Self::Duration, Toml::String(text)) => self.read_text(text, folder),
-            (Self::Count | Self::Number | Self::Duration, Toml::Integer(number)) => self.read_text(&number.to_string(), folder),
-            (Self::Number, Toml::Float(number)) => self.read_text(&number.to_string(), folder),
+            (Self::Text | Self::Choice(_) | Self::Path | Self::Duration, Toml::String(text)) => self.read_text(text, base),
+            (Self::Count | Self::Number | Self::Duration, Toml::Integer(number)) => self.read_text(&number.to_string(), base),
+            (Self::Number, Toml::Float(number)) => self.read_text(&number.to_string(), base),
             (Self::Flag, Toml::Boolean(flag)) => Some(Value::Flag(*flag)),
             _ => None,
         }
     }
 
-    fn read_list(self, items: Vec<String>, folder: &Path) -> Option<Value> {
+    fn read_list(self, items: Vec<String>, base: Base<'_>) -> Option<Value> {
         match self {
             Self::Choices(words) => {
                 let known = !items.is_empty() && items.iter().all(|item| words.contains(&item.as_str()));
                 known.then_some(Value::List(items))
             }
-            Self::Paths => Some(Value::Paths(items.iter().map(|item| folder.join(item)).collect())),
+            Self::Paths => Some(Value::Paths(items.iter().map(|item| base.path(item)).collect())),
             _ => None,
         }
     }

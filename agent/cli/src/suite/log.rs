@@ -90,9 +90,7 @@ impl Ending {
             EvaluateError::ProblemSlow { .. } => Unjudged::TooSlow,
             EvaluateError::ProblemCrashed { exit, tail } if matches!(exit, Exit::Signal(9)) || memory(tail) => Unjudged::TooLarge,
             EvaluateError::Problem(refusal) if memory(&refusal.message) => Unjudged::TooLarge,
-            EvaluateError::Problem(_) | EvaluateError::ProblemCrashed { .. } if error.code() == "problem_invalid" => {
-                Unjudged::ProblemInvalid
-            }
+            EvaluateError::Problem(_) | EvaluateError::ProblemCrashed { .. } => Unjudged::ProblemInvalid,
             _ => return Err(error),
         };
         let reason = error.to_string().lines().next().unwrap_or_default().to_owned();
@@ -232,7 +230,7 @@ mod tests {
         assert_eq!(status(refused("problem_run", "RuntimeError: can't allocate memory: you tried 16 GB")).unwrap(), "too_large");
         assert_eq!(status(EvaluateError::ProblemCrashed { exit: Exit::Signal(9), tail: String::new() }).unwrap(), "too_large");
         assert_eq!(status(EvaluateError::ProblemSlow { op: "load".into(), limit: std::time::Duration::from_secs(1) }).unwrap(), "too_slow");
-        assert!(status(refused("device", "no such device")).is_err());
+        assert!(status(EvaluateError::NoDevice("no device cuda:1".into())).is_err());
         assert!(status(EvaluateError::Protocol(String::new())).is_err());
     }
 }

@@ -68,8 +68,18 @@ fn a_find_says_how_sure_it_is_why_it_is_faster_and_how_to_use_it() {
     Next
       go on:     kernelwright resume '/runs/my run' --steps 12
       report:    kernelwright report '/runs/my run'
-      re-verify: kernelwright evaluate '/runs/my run'/problem.py /runs/my run/best.py --target cpu
+      re-verify: kernelwright evaluate '/runs/my run'/problem.py '/runs/my run/best.py' --target cpu
     "#);
+}
+
+#[test]
+fn nothing_is_said_of_trials_and_pairs_that_another_evaluator_does_not_name() {
+    let mut best = best();
+    let Verdict::Correct(correct) = &mut best.evaluation.verdict else { panic!("not correct") };
+    correct.trials = kernelwright_protocol::Trials::default();
+    correct.timing.as_mut().unwrap().pairs = 0;
+    let said = said(&outcome(End::Finished(StopReason::Stalled { steps: 4 }), RunOutcome::Improved, Some(best)));
+    assert!(said.contains("How sure\n  21.7 ms per call against eager 678 ms, torch.compile 690 ms\n  warning: "), "{said}");
 }
 
 #[test]

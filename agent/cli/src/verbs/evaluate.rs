@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use kernelwright_evaluate::{BaselineChoice, EvaluateRequest, Options};
-use kernelwright_protocol::{Evaluation, Fault, Verdict};
+use kernelwright_protocol::{Correct, Evaluation, Fault, Verdict};
 
 use super::{Context, read_source, runtime};
 use crate::args::Evaluate;
@@ -93,35 +93,7 @@ fn text(evaluation: &Evaluation, printer: Printer) -> String {
     let mut text = printer.on_stdout(tone, &verdict(evaluation));
     // Writing into a `String` does not fail.
     match &evaluation.verdict {
-        Verdict::Correct(correct) => {
-            if let Some(timing) = &correct.timing {
-                for baseline in &timing.baselines {
-                    let time = match (baseline.time_ns, &baseline.not_measured) {
-                        (Some(time), _) => time.to_string(),
-                        (None, Some(why)) => format!("not measured: {}", why.reason),
-                        (None, None) => "not measured".to_owned(),
-                    };
-                    let _ = write!(text, "\n  {:<14} {time}", baseline.kind.to_string());
-                }
-                let _ = write!(
-                    text,
-                    "\n  {:<14} {} (first call {}, build {})",
-                    "candidate", timing.candidate_ns, timing.first_call_ns, timing.build_ns
-                );
-            }
-            for set in &correct.sets {
-                let said = match (&set.timing, &set.not_measured) {
-                    (Some(t), _) => format!("{:.2}x ({:.2} to {:.2}), {}", t.speedup, t.speedup_low, t.speedup_high, t.candidate_ns),
-                    (None, _) => "correct".to_owned(),
-                };
-                let _ = write!(text, "\n  {:<14} {}: {said}", "set", set.name);
-            }
-            let _ = write!(text, "\n  {:<14} {}", "checked on", correct.trials.ran.join("; "));
-            for skipped in &correct.trials.skipped {
-                let _ = write!(text, "\n  {:<14} {skipped}", "not tried");
-            }
-            let _ = write!(text, "\n  {:<14} {} of what is allowed", "largest error", correct.largest_error());
-        }
+        Verdict::Correct(correct) => add_correct(&mut text, correct),
         Verdict::Incorrect { mismatches, .. } => {
             for mismatch in mismatches.iter().skip(1) {
                 let _ = write!(text, "\n  {}, {}: {}", mismatch.trial, mismatch.output, mismatch.detail);
@@ -148,6 +120,40 @@ fn text(evaluation: &Evaluation, printer: Printer) -> String {
         let _ = write!(text, "\n  {:<14} {}", finding.rule, finding.message);
     }
     text
+}
+
+/// Times, and what the verdict rests on.
+fn add_correct(text: &mut String, correct: &Correct) {
+    if let Some(timing) = &correct.timing {
+        for baseline in &timing.baselines {
+            let time = match (baseline.time_ns, &baseline.not_measured) {
+                (Some(time), _) => time.to_string(),
+                (None, Some(why)) => format!("not measured: {}", why.reason),
+                (None, None) => "not measured".to_owned(),
+            };
+            let _ = write!(text, "\n  {:<14} {time}", baseline.kind.to_string());
+        }
+        let _ = write!(text, "\n  {:<14} {}", "candidate", timing.candidate_ns);
+        if timing.is_of_pairs() {
+            let _ = write!(text, " (first call {}, build {})", timing.first_call_ns, timing.build_ns);
+        }
+    }
+    for set in &correct.sets {
+        let said = match (&set.timing, &set.not_measured) {
+            (Some(t), _) => format!("{:.2}x ({:.2} to {:.2}), {}", t.speedup, t.speedup_low, t.speedup_high, t.candidate_ns),
+            (None, _) => "correct".to_owned(),
+        };
+        let _ = write!(text, "\n  {:<14} {}: {said}", "set", set.name);
+    }
+    if correct.names_trials() {
+        let _ = write!(text, "\n  {:<14} {}", "checked on", correct.trials.ran.join("; "));
+    }
+    for skipped in &correct.trials.skipped {
+        let _ = write!(text, "\n  {:<14} {skipped}", "not tried");
+    }
+    if correct.names_trials() {
+        let _ = write!(text, "\n  {:<14} {} of what is allowed", "largest error", correct.largest_error());
+    }
 }
 
 #[cfg(test)]
@@ -185,6 +191,20 @@ mod tests {
             synccheck: not measured: it left no summary (1.00 s)
         ");
         assert_eq!(exit(&faulted), Exit::NotCorrect);
+    }
+
+    #[test]
+    fn of_another_evaluators_verdict_only_what_it_names_is_told() {
+        let correct = json!({"status": "correct", "trials": {"ran": [], "timed_calls_verified": 0}, "error_over_tolerance": 0.0, "speedup": 2.5,
+            "speedup_low": 2.5, "speedup_high": 2.5, "candidate_ns": 400_000, "candidate_spread": 0.0, "baseline": "eager",
+            "baselines": [{"kind": "eager", "time_ns": 1_000_000}], "pairs": 0, "calls_per_batch": 0, "build_ns": 0, "first_call_ns": 0});
+        let mut foreign = evaluation(&correct, &json!([]));
+        foreign.deep_check = None;
+        insta::assert_snapshot!(text(&foreign, Printer::plain()), @r"
+        correct, 2.50x, 400 us against eager 1.00 ms
+          eager          1.00 ms
+          candidate      400 us
+        ");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::{Context, find_run};
 use crate::args::{RunPlace, Runs, RunsVerb};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::printer::counted;
 use crate::progress::verdict;
 use crate::summary;
 
@@ -32,7 +33,8 @@ fn list(context: &Context, place: &RunPlace) -> Result<Exit, Failure> {
             Ok(run) => {
                 let best = run.graph.best().and_then(|best| best.evaluation.fitness());
                 let best = best.map_or_else(|| "-".to_owned(), |speedup| format!("{speedup:.2}x"));
-                printer.result(format!("{name:<44} {:<12} {best:>9}  {} steps", state(&run.graph), run.graph.spend.steps))?;
+                let steps = counted(run.graph.spend.steps as usize, "step");
+                printer.result(format!("{name:<44} {:<12} {best:>9}  {steps}", state(&run.graph)))?;
             }
             // One unreadable run must not hide the others.
             Err(error) if place.json => printer.json(&json!({"run": name, "dir": dir, "error": error.to_string()}))?,

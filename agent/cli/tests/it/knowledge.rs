@@ -223,12 +223,12 @@ fn lessons_are_listed_and_forgotten_only_when_it_is_said_twice() {
     let desk = Desk::new();
     lesson(&desk, "good", 4, 3, 200);
     lesson(&desk, "idle", 0, 0, 100);
-    lesson(&desk, "vain", 2, 0, 1);
+    lesson(&desk, "vain", 1, 0, 1);
     let said = desk.run(&["knowledge", "lessons"]);
     insta::assert_snapshot!(said.stdout, @"
     learnt/vain
         Faster 1.50x: vain
-        0 measurements, shown 2 times, helped 0, 1 day ago
+        0 measurements, shown 1 time, helped 0, 1 day ago
     learnt/idle
         Faster 1.50x: idle
         0 measurements, never shown, 100 days ago
@@ -285,4 +285,14 @@ fn the_index_of_one_pack_is_brought_up_to_date_alone() {
     assert!(said.code == 0 && said.stdout.starts_with("docs is indexed, after "), "{said:?}");
     let said = desk.run(&["knowledge", "index", "dogs", "--json"]);
     assert_eq!(said.code, 2, "{said:?}");
+}
+
+#[test]
+fn an_entry_that_is_not_there_is_a_wrong_argument() {
+    let said = Desk::new().run(&["knowledge", "read", "triton/nothing"]);
+    assert_eq!((said.code, said.stdout.as_str()), (2, ""));
+    assert!(
+        said.stderr.starts_with("error: there is no entry `triton/nothing`") && said.stderr.contains("similar ids: triton/"),
+        "{said:?}"
+    );
 }

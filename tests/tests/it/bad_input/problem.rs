@@ -82,9 +82,11 @@ fn files_and_devices_that_are_not_there() {
       where: missing.py
       hint: name a Python file that holds the candidate
     ");
-    let said = desk.said(&mut desk.command(&["evaluate", "problem.py", "candidate.py", "--target", "cuda:99"]));
-    let error = error(&said, 21);
-    assert!(error.contains("no device cuda:99: torch sees ") && error.contains("\n  hint: use another target"), "{error}");
+    for verb in [&["evaluate", "problem.py", "candidate.py"][..], &["profile", "problem.py"]] {
+        let said = desk.said(&mut desk.command(&[verb, &["--target", "cuda:99"]].concat()));
+        let error = error(&said, 21);
+        assert!(error.starts_with("error: no device cuda:99: torch sees ") && error.contains("\n  hint: use the target `cpu`"), "{error}");
+    }
 }
 
 #[test]

@@ -56,7 +56,6 @@ impl Refusal {
             "problem_shape" => {
                 "a problem file defines a class `Model` or a function `reference`, `get_inputs()` and, if `Model` takes arguments, `get_init_inputs()`"
             }
-            "device" => "use another target, or move the inputs to a device that exists",
             "memory" => {
                 "the problem, what its reference computes in float64, and the candidate do not fit into the device's memory together: use smaller \
                  inputs, or free the device for them"

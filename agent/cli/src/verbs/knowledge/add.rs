@@ -10,7 +10,7 @@ use super::{home, library};
 use crate::args::Add;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::printer::{Printer, Tone, Verbosity};
+use crate::printer::{Printer, Tone, Verbosity, counted};
 use crate::settings::Settings;
 use crate::verbs::{Context, executable};
 
@@ -92,14 +92,6 @@ fn tell(printer: Printer, what: &str, added: &Added, as_json: bool) -> Result<()
 fn indexed(printer: Printer, settings: &Settings) {
     if let Err(error) = library(settings).packs() {
         printer.say(printer.on_stderr(Tone::Careful, &format!("not indexed yet: {error}\n  hint: {}", error.hint())));
-    }
-}
-
-pub fn counted(count: usize, what: &str) -> String {
-    match (count, what.strip_suffix('y')) {
-        (1, _) => format!("1 {what}"),
-        (count, Some(stem)) => format!("{count} {stem}ies"),
-        (count, None) => format!("{count} {what}s"),
     }
 }
 

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use kernelwright_packs::{Problem, check, check_built_in};
 use serde_json::json;
 
-use super::add::counted;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::printer::counted;
 use crate::verbs::Context;
 
 pub fn run(context: &Context, paths: &[PathBuf], built_in: bool, as_json: bool) -> Result<Exit, Failure> {

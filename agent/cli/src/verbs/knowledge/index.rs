@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::add::counted;
 use super::{library, tell_damaged};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::printer::counted;
 use crate::settings::Settings;
 use crate::verbs::Context;
 

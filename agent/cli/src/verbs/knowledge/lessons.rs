@@ -5,12 +5,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use kernelwright_knowledge::{Forgotten, KeptLesson, KeptLessons};
 use serde_json::json;
 
-use super::add::counted;
 use super::tell_damaged;
 use crate::args::Lessons;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::printer::{Printer, Tone};
+use crate::printer::{Printer, Tone, counted};
 use crate::settings::{Settings, parse_duration};
 use crate::verbs::Context;
 
@@ -74,7 +73,8 @@ fn show(printer: Printer, lesson: &KeptLesson, now: SystemTime, fate: &str, as_j
         }))?;
         return Ok(());
     }
-    let use_of_it = if *shown == 0 { "never shown".to_owned() } else { format!("shown {shown} times, helped {helped}") };
+    let use_of_it =
+        if *shown == 0 { "never shown".to_owned() } else { format!("shown {}, helped {helped}", counted(*shown as usize, "time")) };
     let figures = format!("{}, {use_of_it}, {}", counted(*measurements, "measurement"), told(age_of(lesson, now)));
     let fate = if fate == "kept" { String::new() } else { format!(": {fate}") };
     printer.result(printer.on_stdout(Tone::Strong, &format!("{id}{fate}")))?;
@@ -87,10 +87,7 @@ fn show(printer: Printer, lesson: &KeptLesson, now: SystemTime, fate: &str, as_j
 fn told(age: Duration) -> String {
     let seconds = age.as_secs();
     match [(86_400, "day"), (3_600, "hour"), (60, "minute")].into_iter().find(|(unit, _)| seconds >= *unit) {
-        Some((unit, name)) => {
-            let count = seconds / unit;
-            format!("{count} {name}{} ago", if count == 1 { "" } else { "s" })
-        }
+        Some((unit, name)) => format!("{} ago", counted((seconds / unit) as usize, name)),
         None => "just now".to_owned(),
     }
 }

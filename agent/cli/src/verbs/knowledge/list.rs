@@ -3,11 +3,10 @@
 use kernelwright_packs::{Pack, PackError, built_in, load};
 use serde_json::json;
 
-use super::add::counted;
 use super::{home, tell_damaged};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::printer::Printer;
+use crate::printer::{Printer, counted};
 use crate::settings::Settings;
 use crate::verbs::Context;
 
