@@ -107,6 +107,9 @@ impl ToolServerError {
                 format!("its own messages are in {log}; raise its timeout if the work is really that slow")
             }
             ServerFailure::NoTool { .. } => "every server of the run has to be configured; see `kernelwright config show`".to_owned(),
+            ServerFailure::NothingToLeaveOut { listed, .. } => {
+                format!("`leave_out` of its section has to name some of {}", listed.join(", "))
+            }
             ServerFailure::NotUnderstood { .. } => format!("agent and server may be of different versions; its own messages are in {log}"),
         }
     }
@@ -156,6 +159,14 @@ pub enum ServerFailure {
     NoTool {
         /// The tool.
         tool: String,
+    },
+    /// It does not list a tool that the run was to do without.
+    #[error("lists no tool `{tool}` that could be left out")]
+    NothingToLeaveOut {
+        /// The tool.
+        tool: String,
+        /// What it lists.
+        listed: Vec<String>,
     },
     /// Its answer has not the agreed form.
     #[error("answered `{tool}` with something that is not understood: {reason}")]

@@ -130,6 +130,11 @@ pub(crate) async fn connect(spec: &ServerSpec, log: &Path, progress: UnboundedSe
         .await
         .unwrap_or_else(|_| Err(ServerFailure::NoHandshake { reason: format!("nothing for {} s", START_LIMIT.as_secs()) }));
     let (service, listed) = started.inspect_err(|_| kill(group))?;
+    if let Some(tool) = spec.leave_out.iter().find(|name| listed.iter().all(|tool| tool.name != **name)) {
+        kill(group);
+        let listed = listed.iter().map(|tool| tool.name.to_string()).collect();
+        return Err(ServerFailure::NothingToLeaveOut { tool: tool.clone(), listed });
+    }
     let tools = listed
         .into_iter()
         .filter(|tool| !spec.leave_out.iter().any(|name| *name == tool.name))

@@ -96,3 +96,12 @@ async fn a_recording_that_is_too_short_leaves_a_run_that_can_go_on() {
     let outcome = longer.resume(&run, Overrides::default(), &mut Watcher::default()).await.unwrap();
     assert_eq!((outcome.found, outcome.spend.answers), (RunOutcome::Improved, 6));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_to_leave_out_that_the_server_does_not_have_is_an_error() {
+    let mut bench = Bench::new(&two_steps());
+    bench.request.setup.servers[0].leave_out = vec!["profile_kernels".into()];
+    let error = failure_of(&bench).await;
+    assert_eq!(error.to_string(), "the tool server `scripted` lists no tool `profile_kernels` that could be left out");
+    assert!(error.hint().contains("profile_kernel, "), "{}", error.hint());
+}

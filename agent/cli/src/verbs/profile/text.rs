@@ -49,13 +49,13 @@ pub(super) fn profile(profile: &Profile, printer: Printer) -> String {
 }
 
 fn headroom(headroom: &Headroom, printer: Printer) -> String {
-    let (tone, advice) = match headroom.stop {
-        Stop::GoOn => (Tone::Plain, "much is left"),
-        Stop::NearFloor => (Tone::Careful, "little is left"),
-        Stop::AtFloor => (Tone::Good, "nothing is left but doing less work"),
-    };
     let Headroom { floor_ns, bound_by, computed, ratio, .. } = headroom;
-    format!("floor {floor_ns} by {bound_by} ({computed}); {ratio:.2} times that: {}", printer.on_stdout(tone, advice))
+    let (tone, advice) = match headroom.stop {
+        Stop::GoOn => (Tone::Plain, "much is left".to_owned()),
+        Stop::NearFloor => (Tone::Careful, format!("{:.0} % of it is left", 100.0 * (1.0 - 1.0 / ratio))),
+        Stop::AtFloor => (Tone::Good, "nothing is left but doing less work".to_owned()),
+    };
+    format!("floor {floor_ns} by {bound_by} ({computed}); {ratio:.2} times that: {}", printer.on_stdout(tone, &advice))
 }
 
 fn diagnosis(text: &mut String, diagnosis: &Diagnosis, printer: Printer) {
