@@ -40,6 +40,18 @@ impl Shelf {
         self.problems.push((key, problem));
     }
 
+    /// Whether problems beside this one stay loaded, with memory of the target.
+    pub(crate) fn holds_others(&self, key: &Key) -> bool {
+        self.problems.iter().any(|(known, _)| known != key)
+    }
+
+    /// Ends every problem, and waits until their memory is free.
+    pub(crate) async fn end_all(&mut self) {
+        for (_, problem) in self.problems.drain(..) {
+            problem.end().await;
+        }
+    }
+
     /// Makes room before another problem is loaded.
     pub(crate) async fn make_room(&mut self) {
         if self.problems.len() >= PROBLEMS {

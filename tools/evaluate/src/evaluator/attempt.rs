@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use kernelwright_protocol::{Backend, Evaluation, ProblemId};
+use kernelwright_protocol::{Backend, Evaluation, ProblemId, Verdict};
 use tokio_util::sync::CancellationToken;
 
 use super::case::{Case, build};
 use super::{Evaluator, until};
 use crate::deep_check::Sanitizer;
 use crate::problem::Problem;
-use crate::shelf::Key;
+use crate::shelf::{Key, Shelf};
 use crate::workshop::{Bench, Started, TritonMode, Workshop};
 use crate::{EvaluateError, EvaluateRequest};
 
@@ -39,7 +39,29 @@ impl Evaluator {
         say("waiting for the target");
         let mut loaded = until(cancelled, ticket.shelf.lock()).await?;
         let key = Key { problem: ProblemId::of(&request.problem_source), tf32: request.options.tf32 };
-        let known = loaded.take(&key);
+        let is_crowded = loaded.holds_others(&key);
+        let place = Place { workshop, bench, key: &key, sanitizer: sanitizer.as_ref(), cancelled };
+        let case = Case { began, request, workshop, triton, limits, next: None, early };
+        let first = self.on_target(&mut loaded, &place, case, say).await;
+        if !(is_crowded && ran_out_of_memory(&first)) {
+            return first;
+        }
+        say("making room: memory of the target has run out");
+        loaded.end_all().await;
+        let case = Case { began, request, workshop, triton, limits, next: None, early: None };
+        self.on_target(&mut loaded, &place, case, say).await
+    }
+
+    /// The same on the target that it was given.
+    async fn on_target(
+        &self,
+        loaded: &mut Shelf,
+        place: &Place<'_>,
+        mut case: Case<'_>,
+        say: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<Evaluation, EvaluateError> {
+        let Place { workshop, bench, key, sanitizer, cancelled } = *place;
+        let known = loaded.take(key);
         loaded.rest().await;
         let is_known = known.is_some();
         let (mut problem, started) = if let Some(problem) = known {
@@ -49,24 +71,41 @@ impl Evaluator {
         } else {
             say("loading the problem");
             loaded.make_room().await;
-            until(cancelled, load(workshop, request, bench)).await??
+            until(cancelled, load(workshop, case.request, bench)).await??
         };
         // Whoever evaluates a second candidate of a problem goes on with a third.
-        let next = (is_known && request.target.backend == Backend::Cuda).then_some(bench);
-        let case = Case { began, request, workshop, triton, limits, next, early };
-        match case.evaluate(&mut problem, started, sanitizer.as_ref(), say, cancelled).await {
+        case.next = (is_known && case.request.target.backend == Backend::Cuda).then_some(bench);
+        match case.evaluate(&mut problem, started, sanitizer, say, cancelled).await {
             Ok(evaluation) => {
-                self.put_back(&mut loaded, key, problem).await;
+                self.put_back(loaded, key.clone(), problem).await;
                 Ok(evaluation)
             }
             Err(given_up @ EvaluateError::Cancelled) => {
                 if problem.recover(RECOVERY).await {
-                    self.put_back(&mut loaded, key, problem).await;
+                    self.put_back(loaded, key.clone(), problem).await;
                 }
                 Err(given_up)
             }
             Err(error) => Err(error),
         }
+    }
+}
+
+/// What an evaluation has on its target.
+struct Place<'a> {
+    workshop: &'a Workshop,
+    bench: Bench,
+    key: &'a Key,
+    sanitizer: Option<&'a Sanitizer>,
+    cancelled: &'a CancellationToken,
+}
+
+/// Whether either side asked for more memory than the device had left.
+fn ran_out_of_memory(result: &Result<Evaluation, EvaluateError>) -> bool {
+    match result {
+        Ok(Evaluation { verdict: Verdict::Faulted(fault), .. }) => fault.summary.contains("OutOfMemoryError"),
+        Err(EvaluateError::Problem(refusal)) => refusal.kind == "memory",
+        _ => false,
     }
 }
 

@@ -40,6 +40,9 @@ pub(crate) struct Comparison {
     mismatches: Vec<Difference>,
     /// The largest error over the allowed one; null where nothing is numeric.
     error_over_tolerance: Option<f64>,
+    /// Why there is no answer, if so.
+    #[serde(default)]
+    pub(crate) undecided: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -15,6 +15,8 @@ from . import patterns
 from .tolerance import Precision, Scale, chunks, real_parts
 from .trees import dtype_name
 
+#: So many integers of an output, or one in `_RARE`, may be those that the reference gives for inputs a few roundings away.
+_FEW_INTEGERS, _RARE = 2, 100_000
 #: Stands for an error without bound in JSON.
 _WORST_RATIO = 1e30
 _MAX_MISMATCHES = 8
@@ -46,6 +48,8 @@ class Expected:
     extent: Extent = Extent.ALL
     precision: Precision = Precision.TF32
     scales: dict[str, Scale] = field(default_factory=dict)
+    #: What the reference gives for inputs that differ in their last digits, run by run.
+    nearby: Callable[[], Iterable[Any]] = tuple
 
 
 @dataclass
@@ -99,7 +103,7 @@ def _compare(expected: Expected, baseline: Any, precise: Any, actual: Any, path:
             result.add(path, f"{_kind(actual)}, expected {_kind(baseline)}")
             return
         for key in baseline:
-            _compare(expected, baseline[key], precise[key], actual[key], f'{path}["{key}"]' if isinstance(key, str) else f"{path}[{key!r}]", result)
+            _compare(expected, baseline[key], precise[key], actual[key], _member(path, key), result)
     elif isinstance(baseline, (float, complex)) and type(actual) is type(baseline):
         dtype = torch.complex64 if isinstance(baseline, complex) else torch.float32
         wide = torch.complex128 if isinstance(baseline, complex) else torch.float64
@@ -107,6 +111,22 @@ def _compare(expected: Expected, baseline: Any, precise: Any, actual: Any, path:
         _compare_tensors(expected, b, e, a, path, result)
     elif type(actual) is not type(baseline) or actual != baseline:
         result.add(path, f"{_kind(actual)} {_short(actual)}, expected {_kind(baseline)} {_short(baseline)}")
+
+
+def _member(path: str, key: object) -> str:
+    return f'{path}["{key}"]' if isinstance(key, str) else f"{path}[{key!r}]"
+
+
+def _tensors(value: Any, path: str) -> Iterator[tuple[str, Tensor]]:
+    """Every tensor of a value with its path."""
+    if isinstance(value, Tensor):
+        yield path, value
+    elif isinstance(value, (list, tuple)):
+        for i, item in enumerate(value):
+            yield from _tensors(item, f"{path}[{i}]")
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _tensors(item, _member(path, key))
 
 
 def _compare_tensors(expected: Expected, baseline: Tensor, precise: Tensor, actual: Tensor, path: str, result: Comparison) -> None:
@@ -130,6 +150,12 @@ def _compare_tensors(expected: Expected, baseline: Tensor, precise: Tensor, actu
     if precise is not baseline and precise.dtype == baseline.dtype and precise.shape == baseline.shape:
         # Where float64 gives another integer, rounding decides, and both are right.
         wrong &= _exact_difference(precise, actual)
+    if bool(wrong.any()) and int(wrong.sum()) <= max(_FEW_INTEGERS, wrong.numel() // _RARE):
+        # A value at a rounding border, two that are nearly tied: a kernel that rounds in another order than torch gives the neighbour.
+        for other in expected.nearby():
+            near = dict(_tensors(other, path.split("[", 1)[0])).get(path)
+            if near is not None and near.shape == actual.shape and near.dtype == actual.dtype:
+                wrong &= _exact_difference(near, actual)
     if bool(wrong.any()):
         result.add(path, patterns.explain(actual, baseline, wrong, int(wrong.reshape(-1).to(torch.uint8).argmax())))
 

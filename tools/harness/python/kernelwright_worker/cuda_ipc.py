@@ -136,12 +136,17 @@ class Outbox:
             entries.append(layout.entry(memory={"cuda_ipc": memory}, requires_grad=tensor.requires_grad, device="cuda"))
         return entries
 
+    def clear(self) -> None:
+        """Gives the memory back."""
+        if self._size:
+            with torch.cuda.device(self._device):
+                _call("cuMemFree_v2", self._address.value)
+            self._size = 0
+
     def _reserve(self, size: int) -> None:
         if 0 < size <= self._size or self._size and not size:
             return
-        if self._size:
-            _call("cuMemFree_v2", self._address.value)
-            self._size = 0
+        self.clear()
         size = max(1, -(-size // _PAGE)) * _PAGE
         _call("cuMemAlloc_v2", ctypes.byref(self._address), size)
         self._size = size

@@ -24,8 +24,8 @@ CUDA_POISON_BYTE = 0xFF
 _SMALL_BLOCK, _SMALL_BLOCKS = 512 << 10, 64
 _MIN_POISON = 64 << 20
 _DEFAULT_L2 = 64 << 20
-#: A GPU has little memory left below this part of it, and a process keeps much above that part.
-_LITTLE, _MUCH = 8, 16
+#: A process keeps much of a GPU's memory above one part of it in so many, where less than one in `_LITTLE` is left.
+_LITTLE, _MUCH = 2, 16
 
 _FLAGS = (
     "cuda.matmul.allow_tf32",
@@ -61,6 +61,8 @@ class Device:
         if device.type not in ("cpu", "cuda"):
             raise WorkerError("device", "device", f"device {name!r} is neither cpu nor cuda")
         self.is_cuda = device.type == "cuda"
+        #: Set when memory was given back that calls may need again.
+        self.gave_back = False
         if self.is_cuda:
             device = torch.device("cuda", device.index or 0)
             count = torch.cuda.device_count() if torch.cuda.is_available() else 0
@@ -129,17 +131,24 @@ class Device:
         return torch.cuda.mem_get_info(self.torch)[0] if self.is_cuda else None
 
     def make_room(self) -> None:
-        """Gives memory that torch only keeps back to a GPU that has little left: the other process needs room too."""
+        """Gives back memory that torch only keeps, where it is much of a GPU that is half full: the other process needs room too."""
         if not self.is_cuda:
             return
         free, total = torch.cuda.mem_get_info(self.torch)
         if free < total // _LITTLE and self._kept() > total // _MUCH:
             torch.cuda.empty_cache()
+            self.gave_back = True
 
     def make_all_room(self) -> None:
         """The same however much is left, where it is a large part of the GPU's."""
         if self.is_cuda and self._kept() > torch.cuda.mem_get_info(self.torch)[1] // _MUCH:
             torch.cuda.empty_cache()
+
+    def give_all_back(self) -> None:
+        """Keeps nothing: whatever comes next here begins anew."""
+        if self.is_cuda:
+            torch.cuda.empty_cache()
+            self.gave_back = True
 
     def _kept(self) -> int:
         return torch.cuda.memory_reserved(self.torch) - torch.cuda.memory_allocated(self.torch)

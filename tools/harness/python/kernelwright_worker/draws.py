@@ -34,14 +34,14 @@ _TOUCHED = 512
 
 
 def transform(inputs: list[Any], kind: object, device: torch.device, seed: int = 0) -> tuple[list[Any], str | None]:
-    """The inputs changed as `kind` says, in memory of their own, and why the draw is worth nothing, if so. `seed` decides what is touched."""
+    """The inputs changed as `kind` says, in memory of their own, and why the draw is worth nothing, if so. `seed` decides what is touched, and how it is nudged."""
     if kind not in LABELS:
         raise WorkerError("internal", "draw", f"a draw of kind {kind!r}")
     if kind == "problem":
         return inputs, None
     if not any(can_scale(tensor) and tensor.numel() for tensor in tensors_of(inputs)):
         return inputs, "the inputs have no floating-point tensor to change"
-    change = _CHANGES.get(str(kind)) or _touch(random.Random(seed))
+    change = _CHANGES.get(str(kind)) or (_nudge(37 + 2 * seed) if kind == "nudged" else _touch(random.Random(seed)))
 
     def changed(tensor: Tensor) -> Tensor:
         copy, elements = editable_copy(tensor, device)
@@ -95,11 +95,17 @@ def _touch(random_numbers: random.Random) -> Callable[[Tensor], None]:
     return change
 
 
-def _nudge(elements: Tensor) -> None:
-    """Moves neighbours apart in their last digits."""
-    flat = torch.arange(elements.numel(), device=elements.device).view(elements.shape) if elements.dim() else None
-    if flat is not None:
-        elements.mul_(1 + 16 * torch.finfo(elements.dtype).eps * (flat * 37 % 11 - 5).to(elements.dtype))
+def _nudge(stride: int) -> Callable[[Tensor], None]:
+    """Moves neighbours apart in their last digits; another stride moves other ones in other directions."""
+
+    def change(elements: Tensor) -> None:
+        if elements.dim():
+            # Whether the product fits does not matter.
+            dtype = torch.int32 if elements.numel() < 1 << 31 else torch.int64
+            flat = torch.arange(elements.numel(), device=elements.device, dtype=dtype).view(elements.shape)
+            elements.mul_(1 + 16 * torch.finfo(elements.dtype).eps * (flat * stride % 11 - 5).to(elements.dtype))
+
+    return change
 
 
 _CHANGES: dict[str, Callable[[Tensor], None]] = {
@@ -108,5 +114,4 @@ _CHANGES: dict[str, Callable[[Tensor], None]] = {
     "shifted": _shift,
     "structured": _structure,
     "special": _specialise,
-    "nudged": _nudge,
 }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter_ns
 from typing import Any
 
@@ -14,14 +15,21 @@ from torch import Tensor, nn
 from .channel import WorkerError
 from .compare import Expected, Extent, NanRule, compare
 from .device import Device
+from .draws import transform
 from .layout import admit_plain, fresh_copy, same_bits
 from .problem import Problem
+from .tolerance import chunks
 from .trees import Untransportable, encode, map_tensors, tensors_of
 
 #: A float64 run longer than this is made once per problem only.
 SLOW_DOUBLE_NS = 1_000_000_000
 #: A first run longer than this is not repeated to find out whether the reference is deterministic.
 SLOW_FIRST_RUN_NS = 2_000_000_000
+
+#: Runs that have to agree with the one before them.
+_REPEATS = 2
+#: Ways in which last digits of inputs are changed; two values that are nearly tied keep their order in half of them.
+_NUDGES = 8
 
 
 class _NoDouble(Exception):
@@ -94,6 +102,11 @@ class Reference:
         plain = {id(old): new for old, new in zip(tensors_of(outputs), tensors)}
         return map_tensors(outputs, lambda tensor: plain[id(tensor)]), own, nanoseconds
 
+    def repeats(self, inputs: list[Any], outputs: Any) -> bool:
+        """Whether it gives these outputs again, within what a candidate may be off."""
+        expected = Expected(outputs, outputs, extent=Extent.FIRST_MISMATCH, precision=self._device.precision)
+        return not any(compare(expected, self.run(inputs)[0], "output").mismatches for _ in range(_REPEATS))
+
     def copies(self, inputs: list[Any]) -> list[Any]:
         """The inputs in memory of their own."""
         return map_tensors(inputs, lambda tensor: fresh_copy(tensor, self._device.torch))
@@ -102,14 +115,25 @@ class Reference:
         """What a call with these inputs should give; without `double` only at declared precision."""
         baseline, after, _nanoseconds = self.run(inputs)
         changed = any(not same_bits(a, b) for a, b in zip(tensors_of(inputs), tensors_of(after)))
+        of = partial(Expected, nan=nan, precision=self._device.precision, nearby=partial(self._nearby, inputs))
         if not double:
-            return Expectation(Expected(baseline, baseline, nan, precision=self._device.precision), after if changed else None, False)
+            return Expectation(of(baseline, baseline), after if changed else None, False)
         # An output may be a view of an input that later work reuses; nothing else holds these copies, so no further copy is needed.
         try:
             precise, double = _align(baseline, self._run_double(inputs)), True
         except _NoDouble as error:
             self._no_double, precise, double = str(error), baseline, False
-        return Expectation(Expected(baseline, precise, nan, precision=self._device.precision), after if changed else None, double)
+        return Expectation(of(baseline, precise), after if changed else None, double)
+
+    def _nearby(self, inputs: list[Any]) -> Iterator[Any]:
+        """Outputs for inputs whose last digits differ, each time others. Those of 16 bits have too few digits for that."""
+        if any(tensor.is_floating_point() and tensor.dtype.itemsize < 4 for tensor in tensors_of(inputs)):
+            return
+        for seed in range(_NUDGES):
+            changed, reason = transform(inputs, "nudged", self._device.torch, seed)
+            if reason is not None:
+                return
+            yield self.run(changed)[0]
 
     def _run_double(self, inputs: list[Any]) -> Any:
         if self._no_double is not None:
@@ -167,11 +191,15 @@ def _narrow(precise: Tensor, dtype: torch.dtype) -> Tensor:
     """float32 holds the expectation of every dtype but float64: its rounding is far below any tolerance, and it takes half the memory."""
     if dtype in (torch.float64, torch.complex128) or precise.is_complex():
         return precise
-    # A reference may round its results itself.
-    if precise.dtype is torch.float64:
-        limit = torch.finfo(torch.float32).max
-        precise = torch.where(torch.isfinite(precise), precise.clamp(-limit, limit), precise)
-    return precise.to(torch.float32)
+    if precise.dtype is not torch.float64:
+        # A reference may round its results itself.
+        return precise.to(torch.float32)
+    limit = torch.finfo(torch.float32).max
+    narrow = torch.empty(precise.shape, dtype=torch.float32, device=precise.device)
+    # In pieces: what lies in between would take five times the memory of the result.
+    for start, (piece,) in chunks(precise):
+        narrow.view(-1)[start : start + piece.numel()] = torch.where(torch.isfinite(piece), piece.clamp(-limit, limit), piece)
+    return narrow
 
 
 def agree(first: Any, second: Any) -> bool:

@@ -178,6 +178,9 @@ class _Loaded:
         if body.get("after") is not None:
             after = decode(body["after"], arena.tensors(body["after_tensors"]))
             self._compare_after(self._base(entry), expectation, after, result)
+        # Noise that makes no difference on the problem's own inputs may do so on others: that is nobody's fault.
+        if result.mismatches and self._kinds.get(entry) != "problem" and not self._reference.repeats(self._base(entry), expectation.outputs.baseline):
+            return {**Comparison().to_json(), "undecided": "the reference gives other outputs for it each time"}
         return result.to_json()
 
     def _compare_after(self, before: list[Any], expectation: Expectation, after: Any, result: Comparison) -> None:
@@ -227,6 +230,8 @@ class _Loaded:
             if result.mismatches:
                 expectation = answer.exact()
                 result = compare(expectation.outputs, actual, "output")
+            if result.mismatches and not self._reference.repeats(answer.inputs, expectation.outputs.baseline):
+                return None
         except WorkerError as error:
             if "CUDA error" in error.message:
                 raise
@@ -277,7 +282,9 @@ class _Loaded:
     def rest(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Gives back memory that is only kept for the next evaluation, while another problem is evaluated."""
         self._batch.clear()
-        self._device.make_all_room()
+        if self._outbox is not None:
+            self._outbox.clear()
+        self._device.give_all_back()
         return {}
 
     def clear(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:

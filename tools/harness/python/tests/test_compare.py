@@ -131,6 +131,18 @@ class Forms(Cases):
         flags = torch.tensor([True, True])
         self.check(flags, torch.tensor([0x44, 1], dtype=torch.uint8).view(torch.bool), "1 of 2 elements differ")
 
+    def test_a_few_integers_may_be_those_for_inputs_nearby(self) -> None:
+        def mismatches(actual: torch.Tensor) -> list[dict[str, object]]:
+            nearby = lambda: ({"at": (None, indices + other)} for other in (torch.tensor([0, 1, 0, 0]), torch.tensor([0, 0, 5, 1])))  # noqa: E731
+            baseline = {"at": (None, indices)}
+            return compare(Expected(baseline, baseline, nearby=nearby), {"at": (None, actual)}, "output").mismatches
+
+        indices = torch.tensor([3, 7, 1, 2])
+        self.assertEqual(mismatches(torch.tensor([3, 8, 6, 2])), [])
+        self.assertIn("1 of 4", str(mismatches(torch.tensor([3, 9, 6, 2]))))
+        # Each of these could be right by itself; so many are not by chance.
+        self.assertIn("3 of 4", str(mismatches(torch.tensor([3, 8, 6, 3]))))
+
 
 if __name__ == "__main__":
     unittest.main()
