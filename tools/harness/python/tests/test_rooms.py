@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import unittest
 
-from support import DEVICES
+from support import DEVICES, ROOT
 
 import torch
 
@@ -14,6 +17,24 @@ from kernelwright_worker.rooms import Rooms
 from kernelwright_worker.timing import Batch
 
 _PAGE = 4096
+#: Counts the page faults of timed batches of different lengths.
+_FAULTS = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from resource import RUSAGE_SELF, getrusage
+import torch
+from kernelwright_worker.device import Device, keep_freed_memory
+from kernelwright_worker.timing import Batch
+
+keep_freed_memory()
+batch, like, counts = Batch(Device("cpu")), [torch.ones(2048, 2048)], []
+for count in (1, 3, 4, 3, 4):
+    batch.refill(list(range(count)), like)
+    before = getrusage(RUSAGE_SELF).ru_minflt
+    batch.time(lambda x: x * 2, list(range(count)))
+    counts.append(getrusage(RUSAGE_SELF).ru_minflt - before)
+print(counts)
+"""
 
 
 class TestRooms(unittest.TestCase):
@@ -58,6 +79,12 @@ class TestRooms(unittest.TestCase):
         self.assertTrue(torch.equal(second[0], like[0]) and torch.equal(second[1][0], like[1][0]))
         batch.refill([3], like)
         self.assertTrue(torch.equal(batch.inputs(3)[0], like[0]), "what the last batch did to it is gone")
+
+    def test_only_the_first_batch_touches_memory_for_the_first_time(self) -> None:
+        # In a process of its own: what malloc holds depends on all that was there before.
+        faults = json.loads(subprocess.run([sys.executable, "-c", _FAULTS], capture_output=True, check=True, text=True).stdout)
+        self.assertGreater(faults[0], 1000, "a page is one of 4 KiB")
+        self.assertLess(max(faults[1:]), 100, faults)
 
 
 if __name__ == "__main__":
