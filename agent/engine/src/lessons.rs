@@ -35,12 +35,14 @@ impl Session<'_> {
         }))
     }
 
-    /// What earlier runs proved on similar problems, recorded as shown to the open step.
+    /// What earlier runs proved on similar problems, recorded as shown to the open step. The subject is the same in every step, so it is asked
+    /// once a session.
     pub(crate) async fn recall(&mut self) -> Flow<Vec<LessonView>> {
-        let Some(subject) = self.subject()? else { return Ok(vec![]) };
-        let Some(found) = self.ask_book::<Lessons>(FIND_LESSONS, &LessonQuery { subject, limit: Some(LESSONS) }).await? else {
-            return Ok(vec![]);
-        };
+        if self.recalled.is_none() {
+            let Some(subject) = self.subject()? else { return Ok(vec![]) };
+            self.recalled = self.ask_book::<Lessons>(FIND_LESSONS, &LessonQuery { subject, limit: Some(LESSONS) }).await?;
+        }
+        let Some(found) = self.recalled.take() else { return Ok(vec![]) };
         let step = self.open()?.id;
         let names: Vec<String> = found.lessons.iter().map(|lesson| lesson.lesson.clone()).collect();
         // A session that was killed before the first question of the step has recorded them already.
@@ -56,7 +58,9 @@ impl Session<'_> {
             },
             text: render::shorten(lesson.text.trim(), LESSON_CHARACTERS),
         };
-        Ok(found.lessons.iter().map(view).collect())
+        let views = found.lessons.iter().map(view).collect();
+        self.recalled = Some(found);
+        Ok(views)
     }
 
     /// Keeps what this run proves, and says what the lessons it was shown were good for.

@@ -117,9 +117,23 @@ async fn work(
             write(&mut store, &mut graph, observer, Event::ToolServerStarted { server, version })?;
         }
     }
-    Session { store, graph, model, tools, bindings, prompts, observer, stop, problem, output: setup.output, kept: None, searched: None }
-        .work()
-        .await
+    Session {
+        store,
+        graph,
+        model,
+        tools,
+        bindings,
+        prompts,
+        observer,
+        stop,
+        problem,
+        output: setup.output,
+        kept: None,
+        searched: None,
+        recalled: None,
+    }
+    .work()
+    .await
 }
 
 fn bindings(store: &Store, graph: &Graph, problem: &Problem) -> Bindings {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use kernelwright_model::Client;
 use kernelwright_prompts::Prompts;
-use kernelwright_protocol::{BaselineReport, CandidateId, Passages, Profile, TargetDescription};
+use kernelwright_protocol::{BaselineReport, CandidateId, Lessons, Passages, Profile, TargetDescription};
 use kernelwright_search::{Event, Graph, Move, NodeId, RunHead, StopReason, decide};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -38,6 +38,8 @@ pub(crate) struct Session<'a> {
     pub(crate) kept: Option<CandidateId>,
     /// The last search for an opening prompt, and what it found: most steps ask the same.
     pub(crate) searched: Option<(Map<String, Value>, Passages)>,
+    /// What earlier runs proved, once it was asked for.
+    pub(crate) recalled: Option<Lessons>,
 }
 
 /// The problem as the session needs it.

@@ -16,6 +16,9 @@ use crate::shelves::Shelves;
 /// How long what was seen of the user's packs is taken for what is there.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
+/// How long the question that sets it off has the processors to itself.
+const AFTER: Duration = Duration::from_millis(50);
+
 /// Whether the packs inside the executable belong to a library.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BuiltIn {
@@ -61,6 +64,12 @@ impl Library {
     #[must_use]
     pub fn open(settings: Settings) -> Self {
         Self { settings, known: Arc::default() }
+    }
+
+    /// Whether packs and indexes are open, so that a search takes no more than a millisecond or two.
+    #[must_use]
+    pub fn is_read(&self) -> bool {
+        self.known.try_lock().is_ok_and(|known| known.is_some())
     }
 
     /// The passages that fit a question best. A question without words has none; odd characters are not an error.
@@ -129,15 +138,18 @@ impl Library {
 
     fn look_again(&self, before: Arc<Shelves>) {
         let (settings, known) = (self.settings.clone(), Arc::clone(&self.known));
-        std::thread::spawn(move || match Shelves::again(&before, &settings) {
-            Ok(shelves) => {
-                // Unless someone who could not wait has looked meanwhile.
-                if let Some(known) = lock(&known).as_mut().filter(|known| Arc::ptr_eq(&known.shelves, &before)) {
-                    *known = Known { shelves: Arc::new(shelves), looked: Instant::now() };
+        std::thread::spawn(move || {
+            std::thread::sleep(AFTER);
+            match Shelves::again(&before, &settings) {
+                Ok(shelves) => {
+                    // Unless someone who could not wait has looked meanwhile.
+                    if let Some(known) = lock(&known).as_mut().filter(|known| Arc::ptr_eq(&known.shelves, &before)) {
+                        *known = Known { shelves: Arc::new(shelves), looked: Instant::now() };
+                    }
                 }
+                // A pack that is being written is not whole for a moment; answers are of what was there before.
+                Err(error) => tracing::warn!(%error, "packs not read again"),
             }
-            // A pack that is being written is not whole for a moment; answers are of what was there before.
-            Err(error) => tracing::warn!(%error, "packs not read again"),
         });
     }
 }

@@ -1,5 +1,6 @@
 //! The library behind MCP: few tools, small answers, and entries as resources.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use kernelwright_protocol::{Bottleneck, CodeMatches, Entry, EntryKind, PackSummary, Passages, Phase};
@@ -150,6 +151,10 @@ struct Packs {
     packs: Vec<PackSummary>,
 }
 
+fn died(how: impl std::fmt::Display) -> ToolFailure {
+    ToolFailure::new("internal", format!("the search died: {how}"), "ask again in other words")
+}
+
 #[tool_router]
 impl Knowledge {
     pub(crate) fn new(library: Library, lessons: LessonBook) -> Self {
@@ -168,6 +173,13 @@ impl Knowledge {
         let limit = limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT) as usize;
         let max_bytes = Some(ANSWER_BYTES);
         let query = Query { text: query, vendor, arch, language, kind, bottleneck, phase, pack, limit, max_bytes };
+        // Going over to another thread and back takes longer than some searches.
+        if self.library.is_read() {
+            return match catch_unwind(AssertUnwindSafe(|| self.library.search(&query))) {
+                Ok(answer) => Ok(Json(answer?)),
+                Err(_) => Err(died("it panicked")),
+            };
+        }
         self.ask(move |library| library.search(&query)).await
     }
 
@@ -214,7 +226,7 @@ impl Knowledge {
         let library = Arc::clone(&self.library);
         match tokio::task::spawn_blocking(move || question(&library)).await {
             Ok(answer) => Ok(Json(answer?)),
-            Err(error) => Err(ToolFailure::new("internal", format!("the search died: {error}"), "ask again in other words")),
+            Err(error) => Err(died(error)),
         }
     }
 
