@@ -103,6 +103,11 @@ impl Candidate {
         Self { worker, limits, watch, noticed: vec![] }
     }
 
+    /// Its process.
+    pub(crate) fn pid(&self) -> i32 {
+        self.worker.pid()
+    }
+
     pub(crate) fn sandbox(&self) -> &Sandbox {
         self.worker.sandbox()
     }

@@ -17,6 +17,7 @@ mod checks;
 mod clocks;
 mod command;
 mod compile;
+mod cores;
 mod correctness;
 mod deep_check;
 mod devices;

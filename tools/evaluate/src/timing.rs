@@ -13,6 +13,7 @@ use crate::calibration::{calibrate, overhead};
 use crate::candidate::{Batch, Candidate};
 use crate::checks::{Checks, Turn};
 use crate::clocks::{agree, disagreement, time_of};
+use crate::cores::SameCore;
 use crate::draws::random_below;
 use crate::late::{self, Ready};
 use crate::problem::{Placed, Problem, TimedOutcomes};
@@ -117,6 +118,8 @@ pub(crate) async fn measure(
     session: Session,
     say: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<Measured, Stop> {
+    // On a CPU both sides have the same processors from the start.
+    let _together = (session.backend == Backend::Cuda).then(|| SameCore::of(problem.pid(), candidate.pid()));
     let mut calls = Calls::new();
     let overhead = overhead(problem, candidate, session.backend).await?;
     let mut candidate_calls = calibrate(candidate, &mut calls, &session, overhead).await?;

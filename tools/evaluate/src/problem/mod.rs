@@ -218,6 +218,11 @@ impl Problem {
         }
     }
 
+    /// Its process.
+    pub(crate) fn pid(&self) -> i32 {
+        self.worker.pid()
+    }
+
     /// Ends its process and waits until that is gone, with the memory it has used.
     pub(crate) async fn end(self) {
         self.worker.end().await;

@@ -98,14 +98,17 @@ def _touch(random_numbers: random.Random) -> Callable[[Tensor], None]:
 def _nudge(stride: int) -> Callable[[Tensor], None]:
     """Moves neighbours apart in their last digits; another stride moves other ones in other directions."""
 
-    def change(elements: Tensor) -> None:
+    def nudge(elements: Tensor) -> None:
         if elements.dim():
             # Whether the product fits does not matter.
             dtype = torch.int32 if elements.numel() < 1 << 31 else torch.int64
             flat = torch.arange(elements.numel(), device=elements.device, dtype=dtype).view(elements.shape)
-            elements.mul_(1 + 16 * torch.finfo(elements.dtype).eps * (flat * stride % 11 - 5).to(elements.dtype))
+            eps = torch.finfo(elements.dtype).eps
+            # Of 16 bits the last one alone is a lot.
+            change = flat * stride % 11 % 3 - 1 if elements.dtype.itemsize == 2 else 16 * (flat * stride % 11 - 5)
+            elements.mul_(1 + eps * change.to(elements.dtype))
 
-    return change
+    return nudge
 
 
 _CHANGES: dict[str, Callable[[Tensor], None]] = {

@@ -126,9 +126,7 @@ class Reference:
         return Expectation(of(baseline, precise), after if changed else None, double)
 
     def _nearby(self, inputs: list[Any]) -> Iterator[Any]:
-        """Outputs for inputs whose last digits differ, each time others. Those of 16 bits have too few digits for that."""
-        if any(tensor.is_floating_point() and tensor.dtype.itemsize < 4 for tensor in tensors_of(inputs)):
-            return
+        """Outputs for inputs whose last digits differ, each time others."""
         for seed in range(_NUDGES):
             changed, reason = transform(inputs, "nudged", self._device.torch, seed)
             if reason is not None:
