@@ -52,19 +52,21 @@ mod tests {
     }
 
     fn processors(child: &Child) -> u32 {
-        sched_getaffinity(Pid::from_raw(child.id() as i32)).unwrap().count()
+        sched_getaffinity(Pid::from_raw(child.id().cast_signed())).unwrap().count()
     }
 
     #[test]
     fn both_have_one_processor_until_the_first_is_let_go() {
         let mut children = [sleeper(), sleeper()];
         let before = processors(&children[0]);
-        let same = SameCore::of(children[0].id() as i32, children[1].id() as i32).unwrap();
-        let of = |child: &Child| sched_getaffinity(Pid::from_raw(child.id() as i32)).unwrap();
+        let same = SameCore::of(children[0].id().cast_signed(), children[1].id().cast_signed()).unwrap();
+        let of = |child: &Child| sched_getaffinity(Pid::from_raw(child.id().cast_signed())).unwrap();
         let (first, second) = (of(&children[0]), of(&children[1]));
         drop(same);
         let after = processors(&children[0]);
-        children.iter_mut().for_each(|child| child.kill().and_then(|()| child.wait().map(drop)).unwrap());
+        for child in &mut children {
+            child.kill().and_then(|()| child.wait().map(drop)).unwrap();
+        }
         assert_eq!((first.count(), second == first, after), (1, true, before));
     }
 

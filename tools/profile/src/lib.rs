@@ -18,6 +18,7 @@ mod claim;
 mod compare;
 mod compiled;
 mod counters;
+mod counting;
 mod cpu;
 mod descriptions;
 mod diagnosis;

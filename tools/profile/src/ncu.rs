@@ -21,7 +21,7 @@ use tokio::sync::Mutex;
 use crate::capture::Capture;
 use crate::claim::Ran;
 use crate::workers::{Asked, IDLE, Session, Workers};
-use crate::{ProfileError, ProfileRequest, import, kept, timed};
+use crate::{ProfileError, ProfileRequest, counting, import, kept, timed};
 
 /// Where installers put it, beside the `PATH`.
 const FOLDERS: [&str; 2] = ["/usr/local/cuda/bin", "/opt/nvidia/nsight-compute"];
@@ -59,6 +59,7 @@ const WRITING: Duration = Duration::from_secs(60);
 const LOG_BYTES: u64 = 16 << 10;
 /// Where kernels fill this share of a call's time, launching them takes none of it.
 const BUSY: f64 = 0.9;
+const BY_HAND: &str = "run `ncu --version`, and `ncu` around a small program, by hand: it says more there";
 /// What it prints where the driver keeps its counters to administrators.
 const DENIED: &str = "ERR_NVGPUCTRPERM";
 
@@ -95,7 +96,9 @@ impl Ncu {
         let (mut session, reports) = self.loaded(workers, request, role, &program).await?;
         let log = session.asked.worker.log().clone();
         let ran: Ran = session.ask("run", "timing calls").await.map_err(|error| worded(error, &log))?;
+        let alone = counting::alone().await;
         let Ranged { calls } = session.ask("range", "counting with Nsight Compute").await.map_err(|error| worded(error, &log))?;
+        drop(alone);
         let (_scratch, _log) = session.asked.leave(WRITING).await;
         let kept = kept::keep(&workers.settings().cache_dir, &reports, REPORT)?;
         let said = log.tail(LOG_BYTES);
@@ -192,7 +195,12 @@ fn around(program: &Path, reports: &Path) -> Around {
 /// A worker that dies under it may have died of it: the next profiler will tell.
 fn worded(error: ProfileError, log: &WorkerLog) -> ProfileError {
     match error {
-        ProfileError::Died { .. } | ProfileError::Worker { .. } => failed(&log.tail(LOG_BYTES)),
+        ProfileError::Died { .. } => failed(&log.tail(LOG_BYTES)),
+        ProfileError::Worker { reason, .. } => match log.tail(LOG_BYTES) {
+            said if said.contains(DENIED) => failed(&said),
+            // What it prints when the worker is ended for that says nothing.
+            _ => unavailable(&format!("the worker inside it failed: {reason}"), BY_HAND),
+        },
         error => error,
     }
 }
@@ -215,10 +223,7 @@ fn failed(said: &str) -> ProfileError {
     }
     let mut errors = said.lines().filter(|line| line.starts_with("==ERROR==")).map(|line| line.trim_start_matches("==ERROR==").trim());
     let last = errors.next_back().or_else(|| said.lines().rfind(|line| !line.trim().is_empty())).unwrap_or("it printed nothing");
-    unavailable(
-        &format!("it leaves no report: {last}"),
-        "run `ncu --version`, and `ncu` around a small program, by hand: it says more there",
-    )
+    unavailable(&format!("it leaves no report: {last}"), BY_HAND)
 }
 
 fn unavailable(reason: &str, fix: &str) -> ProfileError {

@@ -6,7 +6,7 @@
 # tags = ["matmul", "quantisation", "precision"]
 # evidence = [
 #   { target = "cpu", status = "correct", text = "through the interpreter (Triton 3.9), a smaller copy of the problem: M, N, K = 136, 264, 264; values only, no time" },
-#   { target = "sm_90", status = "compiled", text = "Triton 3.9: int8_linear 125 registers, no spills, 98,304 B shared memory" },
+#   { target = "sm_90", status = "correct", text = "Triton 3.9: int8_linear 125 registers, no spills, 98,304 B shared memory; H200, torch 2.11, Triton 3.6: 59.9 us a call, 1.48x (1.47 to 1.48) against the faster of eager and torch.compile" },
 #   { target = "gfx942", status = "compiled", text = "Triton 3.9: int8_linear 112 registers, no spills, 32,768 B LDS" },
 #   { target = "gfx950", status = "compiled", text = "Triton 3.9: int8_linear 90 registers, no spills, 66,528 B LDS" },
 # ]

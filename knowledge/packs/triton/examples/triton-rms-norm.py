@@ -9,7 +9,7 @@
 # tags = ["reduction", "fusion", "registers"]
 # evidence = [
 #   { target = "cpu", status = "correct", text = "through the interpreter (Triton 3.9), a smaller copy of the problem: ROWS, FEATURES = 37, 1000; values only, no time" },
-#   { target = "sm_90", status = "compiled", text = "Triton 3.9: rms_norm 46 registers, no spills, 32 B shared memory" },
+#   { target = "sm_90", status = "correct", text = "Triton 3.9: rms_norm 46 registers, no spills, 32 B shared memory; H200, torch 2.11, Triton 3.6: 75.0 us a call, 0.91x (0.90 to 0.93) against the faster of eager and torch.compile" },
 #   { target = "gfx942", status = "compiled", text = "Triton 3.9: rms_norm 26 registers, no spills, 32 B LDS" },
 #   { target = "gfx950", status = "compiled", text = "Triton 3.9: rms_norm 26 registers, no spills, 32 B LDS" },
 # ]

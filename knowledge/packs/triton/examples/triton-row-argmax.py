@@ -9,7 +9,7 @@
 # tags = ["reduction", "nan", "sorting"]
 # evidence = [
 #   { target = "cpu", status = "correct", text = "through the interpreter (Triton 3.9), a smaller copy of the problem: ROWS, COLS = 24, 5001; values only, no time" },
-#   { target = "sm_90", status = "compiled", text = "Triton 3.9: row_argmax 54 registers, no spills, 16 B shared memory" },
+#   { target = "sm_90", status = "correct", text = "Triton 3.9: row_argmax 54 registers, no spills, 16 B shared memory; H200, torch 2.11, Triton 3.6: 244 us a call, 1.12x (1.12 to 1.13) against the faster of eager and torch.compile" },
 #   { target = "gfx942", status = "compiled", text = "Triton 3.9: row_argmax 45 registers, no spills, 16 B LDS" },
 #   { target = "gfx950", status = "compiled", text = "Triton 3.9: row_argmax 45 registers, no spills, 16 B LDS" },
 # ]

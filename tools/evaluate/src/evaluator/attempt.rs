@@ -42,14 +42,14 @@ impl Evaluator {
         let is_crowded = loaded.holds_others(&key);
         let place = Place { workshop, bench, key: &key, sanitizer: sanitizer.as_ref(), cancelled };
         let case = Case { began, request, workshop, triton, limits, next: None, early };
-        let first = self.on_target(&mut loaded, &place, case, say).await;
+        let first = Box::pin(self.on_target(&mut loaded, &place, case, say)).await;
         if !(is_crowded && ran_out_of_memory(&first)) {
             return first;
         }
         say("making room: memory of the target has run out");
         loaded.end_all().await;
         let case = Case { began, request, workshop, triton, limits, next: None, early: None };
-        self.on_target(&mut loaded, &place, case, say).await
+        Box::pin(self.on_target(&mut loaded, &place, case, say)).await
     }
 
     /// The same on the target that it was given.
@@ -75,7 +75,7 @@ impl Evaluator {
         };
         // Whoever evaluates a second candidate of a problem goes on with a third.
         case.next = (is_known && case.request.target.backend == Backend::Cuda).then_some(bench);
-        match case.evaluate(&mut problem, started, sanitizer, say, cancelled).await {
+        match Box::pin(case.evaluate(&mut problem, started, sanitizer, say, cancelled)).await {
             Ok(evaluation) => {
                 self.put_back(loaded, key.clone(), problem).await;
                 Ok(evaluation)

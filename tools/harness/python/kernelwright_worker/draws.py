@@ -41,7 +41,7 @@ def transform(inputs: list[Any], kind: object, device: torch.device, seed: int =
         return inputs, None
     if not any(can_scale(tensor) and tensor.numel() for tensor in tensors_of(inputs)):
         return inputs, "the inputs have no floating-point tensor to change"
-    change = _CHANGES.get(str(kind)) or (_nudge(37 + 2 * seed) if kind == "nudged" else _touch(random.Random(seed)))
+    change = _CHANGES.get(str(kind)) or (_nudge(seed) if kind == "nudged" else _touch(random.Random(seed)))
 
     def changed(tensor: Tensor) -> Tensor:
         copy, elements = editable_copy(tensor, device)
@@ -95,18 +95,21 @@ def _touch(random_numbers: random.Random) -> Callable[[Tensor], None]:
     return change
 
 
-def _nudge(stride: int) -> Callable[[Tensor], None]:
-    """Moves neighbours apart in their last digits; another stride moves other ones in other directions."""
+def _nudge(seed: int) -> Callable[[Tensor], None]:
+    """Moves neighbours apart in their last digits; another seed moves other ones, in other directions, and all but the first further.
+
+    What rounding adds up to in a long sum is more than what one element is off: those steps are about what float32 results may be off.
+    """
 
     def nudge(elements: Tensor) -> None:
-        if elements.dim():
-            # Whether the product fits does not matter.
-            dtype = torch.int32 if elements.numel() < 1 << 31 else torch.int64
-            flat = torch.arange(elements.numel(), device=elements.device, dtype=dtype).view(elements.shape)
-            eps = torch.finfo(elements.dtype).eps
-            # Of 16 bits the last one alone is a lot.
-            change = flat * stride % 11 % 3 - 1 if elements.dtype.itemsize == 2 else 16 * (flat * stride % 11 - 5)
-            elements.mul_(1 + eps * change.to(elements.dtype))
+        if not elements.dim():
+            return
+        # Whether the product fits does not matter.
+        flat = torch.arange(elements.numel(), device=elements.device, dtype=torch.int32 if elements.numel() < 1 << 31 else torch.int64)
+        steps = (flat * (37 + 2 * seed) + 7 * seed).view(elements.shape) % 11
+        # Of 16 bits the last one alone is a lot.
+        change = steps % 3 - 1 if elements.dtype.itemsize == 2 else (128 if seed else 16) * (steps - 5)
+        elements.mul_(1 + torch.finfo(elements.dtype).eps * change.to(elements.dtype))
 
     return nudge
 

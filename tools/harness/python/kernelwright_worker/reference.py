@@ -29,7 +29,7 @@ SLOW_FIRST_RUN_NS = 2_000_000_000
 #: Runs that have to agree with the one before them.
 _REPEATS = 2
 #: Ways in which last digits of inputs are changed; two values that are nearly tied keep their order in half of them.
-_NUDGES = 8
+_NUDGES = 12
 
 
 class _NoDouble(Exception):
