@@ -1,7 +1,7 @@
 //! One count of hardware counters at a time on this machine.
 //!
-//! A GPU has one set of counters: who counts while another does gets nothing, and his program is ended. Nsight Compute keeps its runs apart by a
-//! file in the folder for temporary files, but each worker has a folder of its own, so that is done here, for all servers of this machine.
+//! A GPU has one set of counters. Nsight Compute keeps its runs apart by a file in the folder for temporary files, but each worker has a folder
+//! of its own, so that is done here, for all servers of this machine.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
@@ -18,8 +18,10 @@ pub(crate) async fn alone() -> Option<File> {
 }
 
 async fn alone_in(folder: &Path) -> Option<File> {
-    // Other users need to be able to open it; nothing is ever written to it.
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o666).open(folder.join(FILE)).ok()?;
+    let path = folder.join(FILE);
+    let made = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o644).open(&path);
+    // That of another user can be read and locked, but not opened to be made.
+    let file = made.or_else(|_| File::open(&path)).ok()?;
     loop {
         match file.try_lock() {
             Ok(()) => return Some(file),
