@@ -82,13 +82,14 @@ class Batch:
 
         glibc places aligned blocks behind freed ones of the same size instead of into them, until what is free is twice as much as what is
         needed: so the first batches would take several times as long as later ones. To fill all of it and to free it at once prevents that.
+        It is filled with one call's outputs more: a small block that comes to lie in the middle of what was freed costs the room of one.
         """
         if self._device.is_cuda or count <= self._grown or sum(self._sizes) < _WORTH_GROWING:
             return
         self._grown = count
         for _ in range(_GROWTHS):
             faults = getrusage(RUSAGE_SELF).ru_minflt
-            held = [torch.empty(size, dtype=torch.uint8).fill_(0) for _ in range(count) for size in self._sizes]
+            held = [torch.empty(size, dtype=torch.uint8).fill_(0) for _ in range(count + 1) for size in self._sizes]
             del held
             if getrusage(RUSAGE_SELF).ru_minflt - faults < _FEW_FAULTS:
                 break
