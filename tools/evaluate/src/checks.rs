@@ -54,6 +54,12 @@ impl Checks {
         Self { done: 0, most, at_once, late, late_calls, error_over_tolerance: 0.0 }
     }
 
+    /// There are more pairs than was meant, from this one to that: as many calls again may be verified, and new inputs are drawn for one.
+    pub(crate) fn go_on(&mut self, from: usize, to: usize) {
+        self.most += self.done.max(*VERIFIED.start());
+        self.late.push(from + random_below(to - from));
+    }
+
     /// The calls of this batch to verify, chosen after it has run, by number: those with late inputs, the last one, and others, as far as
     /// their outputs were not overwritten. The first batch always and the later ones as long as that can be afforded for each; otherwise as many
     /// of them as can be, by chance.
@@ -98,6 +104,18 @@ mod tests {
         assert_ne!(chosen[1], 4);
         assert_eq!(checks.choose(&[true], &Late::default(), turn(0)), [0]);
         assert_eq!(checks.choose(&[false, false, true], &Late::default(), turn(0)), [2], "what was overwritten cannot be verified");
+    }
+
+    #[test]
+    fn pairs_beyond_those_that_were_meant_are_verified_as_well() {
+        let mut checks = Checks { done: 33, ..Checks::within(0, 1, 6) };
+        checks.go_on(10, 30);
+        for pair in 10..30 {
+            checks.done = 33 + 3 * (pair as u32 - 10);
+            let chosen = checks.choose(&[true; 50], &Late::default(), Turn { pair, left: 30 - pair });
+            assert_eq!(chosen.len(), 3, "{pair}");
+        }
+        assert!((10..30).contains(checks.late.last().unwrap()));
     }
 
     #[test]

@@ -34,6 +34,16 @@ fn most_pairs(backend: Backend) -> usize {
 /// A speedup whose interval is no wider than this share of it needs no more pairs than the fewest.
 const NARROW: f64 = 0.02;
 
+/// How many pairs more there are, once, where the most of them do not tell on a GPU which side is faster and differ by more than that: what
+/// disturbed a few of them weighs less among many. Their number is fixed before they are taken, since going on until the interval says
+/// something would have it say too much. On a CPU pairs differ anyway.
+fn more_pairs(backend: Backend) -> usize {
+    match backend {
+        Backend::Cpu => 0,
+        Backend::Cuda => 20,
+    }
+}
+
 /// How long the pairs may go on beyond the fewest.
 const BUDGET: Duration = Duration::from_secs(8);
 
@@ -118,6 +128,23 @@ impl Samples {
     fn none(session: &Session) -> Self {
         Self { baselines: vec![vec![]; session.contenders.len()], ..Self::default() }
     }
+
+    /// The speedup so far, against the baseline that is the fastest so far, and its interval.
+    fn speedup(&self) -> Option<(f64, (f64, f64))> {
+        let fastest = self.baselines.iter().min_by(|a, b| median(a).total_cmp(&median(b)))?;
+        let ratios: Vec<f64> = fastest.iter().zip(&self.candidate).map(|(baseline, candidate)| baseline / candidate).collect();
+        Some((median(&ratios), median_interval(&ratios)))
+    }
+
+    /// Whether it is known well enough.
+    fn is_narrow(&self) -> bool {
+        self.speedup().is_some_and(|(speedup, (low, high))| high - low <= NARROW * speedup)
+    }
+
+    /// Whether either side may be the faster one, by more than would matter.
+    fn is_undecided(&self) -> bool {
+        !self.is_narrow() && self.speedup().is_some_and(|(_, (low, high))| low <= 1.0 && high >= 1.0)
+    }
 }
 
 /// Times the candidate against the session's baselines.
@@ -139,10 +166,18 @@ pub(crate) async fn measure(
     let (mut unseen, mut unverified) = (None, None);
     let mut samples = Samples::none(&session);
     let started = Instant::now();
-    let most = session.pairs.unwrap_or(most_pairs(session.backend));
-    'pairs: while samples.candidate.len() < most {
+    let mut most = session.pairs.unwrap_or(most_pairs(session.backend));
+    let mut more = if session.pairs.is_none() { more_pairs(session.backend) } else { 0 };
+    'pairs: loop {
         let pair = samples.candidate.len();
-        let enough = || started.elapsed() > BUDGET || narrow(&samples);
+        if pair == most {
+            if more == 0 || !samples.is_undecided() {
+                break;
+            }
+            most += std::mem::take(&mut more);
+            checks.go_on(pair, most);
+        }
+        let enough = || started.elapsed() > BUDGET || samples.is_narrow();
         if session.pairs.is_none() && pair >= FEWEST_PAIRS && enough() {
             break;
         }
@@ -217,14 +252,6 @@ pub(crate) async fn measure(
     let mut timing = summarize(&samples, &session, problem, candidate_calls);
     timing.device_state = problem.device_state().await?;
     Ok(Measured { timing, verified: checks.done, error_over_tolerance: checks.error_over_tolerance })
-}
-
-/// Whether the speedup so far, against the baseline that is the fastest so far, is known well enough.
-fn narrow(samples: &Samples) -> bool {
-    let Some(fastest) = samples.baselines.iter().min_by(|a, b| median(a).total_cmp(&median(b))) else { return false };
-    let ratios: Vec<f64> = fastest.iter().zip(&samples.candidate).map(|(baseline, candidate)| baseline / candidate).collect();
-    let (low, high) = median_interval(&ratios);
-    high - low <= NARROW * median(&ratios)
 }
 
 fn summarize(samples: &Samples, session: &Session, problem: &Problem, calls_per_batch: usize) -> Timing {
@@ -389,8 +416,17 @@ mod tests {
     fn pairs_that_agree_are_enough() {
         let samples =
             |candidate: [f64; 6]| Samples { baselines: vec![vec![9.0; 6], vec![2.0; 6]], candidate: candidate.to_vec(), clocks: vec![] };
-        assert!(narrow(&samples([1.0, 1.01, 1.0, 1.005, 1.0, 1.0])));
-        assert!(!narrow(&samples([1.0, 1.05, 1.0, 1.005, 1.0, 1.0])));
+        assert!(samples([1.0, 1.01, 1.0, 1.005, 1.0, 1.0]).is_narrow());
+        assert!(!samples([1.0, 1.05, 1.0, 1.005, 1.0, 1.0]).is_narrow());
+    }
+
+    #[test]
+    fn pairs_that_disagree_about_which_side_is_faster_want_more() {
+        let undecided =
+            |candidate: [f64; 6]| Samples { baselines: vec![vec![1.0; 6]], candidate: candidate.to_vec(), clocks: vec![] }.is_undecided();
+        assert!(undecided([0.98, 0.98, 0.98, 0.98, 0.98, 1.1]), "five against one that was disturbed");
+        assert!(!undecided([0.5, 0.6, 0.5, 0.5, 0.7, 0.5]), "all say the same, by different figures");
+        assert!(!undecided([1.0, 1.01, 1.0, 0.995, 1.0, 1.0]), "a tie");
     }
 
     #[test]

@@ -68,13 +68,60 @@ impl Language {
         }
     }
 
-    /// A kernel whose body differs from every other variant's, and computes the same.
-    pub fn variant(self, number: usize) -> String {
-        let template = match self {
+    fn template(self) -> &'static str {
+        match self {
             Self::Triton => include_str!("candidates/softmax_triton.py"),
             Self::Cuda => include_str!("candidates/softmax_cuda.py"),
             Self::Cpp => include_str!("candidates/softmax_cpp.py"),
-        };
-        template.replace("VARIANT", &(number + 1).to_string())
+        }
+    }
+
+    /// A kernel whose body differs from every other variant's, and computes the same.
+    pub fn variant(self, number: usize) -> String {
+        self.template().replace("VARIANT", &(number + 1).to_string()).replace("FUNCTION", "softmax")
+    }
+
+    /// A variant whose function for Python has a name of its own as well, so that nothing built for another one fits; where there is such a
+    /// function.
+    pub fn unlike(self, number: usize) -> Option<String> {
+        let template = self.template();
+        let named = || template.replace("FUNCTION", &format!("softmax_{number}")).replace("VARIANT", &(number + 1).to_string());
+        template.contains("FUNCTION").then(named)
+    }
+
+    /// A variant with a flaw.
+    pub fn flawed(self, number: usize, flaw: Flaw) -> String {
+        let variant = self.variant(number);
+        let call = "        x = x.contiguous()\n";
+        match flaw {
+            Flaw::None => variant,
+            Flaw::Wrong => variant.replace(call, "        x = x.contiguous() * 0.5\n"),
+            Flaw::Raises => variant.replace(call, "        raise ValueError(\"no\")\n"),
+            Flaw::DoesNotBuild => variant.replace("in = x + row", "in = x + rows_of(row)").replace("tl.max(", "tl.maximal("),
+        }
+    }
+}
+
+/// What is wrong with a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    None,
+    /// It computes something else.
+    Wrong,
+    /// It ends with an exception.
+    Raises,
+    /// Its compiler refuses it.
+    DoesNotBuild,
+}
+
+impl Flaw {
+    /// What verdict it comes to.
+    pub fn statuses(self) -> &'static [&'static str] {
+        match self {
+            Self::None => &["correct"],
+            Self::Wrong => &["incorrect"],
+            // Triton compiles when it is called.
+            Self::Raises | Self::DoesNotBuild => &["build_failed", "faulted"],
+        }
     }
 }

@@ -6,9 +6,16 @@ use std::time::{Duration, Instant};
 
 use crate::Failure;
 
+/// What its utilities import to ask models is not needed here: empty modules stand for what is not installed, which costs it no time.
 const SCRIPT: &str = r#"
 import sys
+from importlib.util import find_spec
+from types import ModuleType
 sys.path.insert(0, sys.argv[1] + "/src")
+for name, imported in (("dotenv", "load_dotenv"), ("openai", "OpenAI"), ("litellm", "completion")):
+    if find_spec(name) is None:
+        sys.modules[name] = ModuleType(name)
+        setattr(sys.modules[name], imported, lambda *_: None)
 import torch
 from kernelbench.eval import eval_kernel_against_ref
 result = eval_kernel_against_ref(

@@ -8,7 +8,9 @@
 //!   expectations not), median of N. Every candidate differs from the one before in its kernel's body, so that all of it is compiled. With
 //!   `--kernelbench` (a checkout of ScalingIntelligence/KernelBench) its own evaluator judges the same candidates in the same run, in a
 //!   process each as its scripts do, with 5 correctness and 100 timing trials.
-//! - throughput: verdicts a minute over many different candidates, given all at once.
+//!   Cold is a kernel of which nothing was built before, in the same evaluator.
+//! - throughput: verdicts a minute over many different candidates, some of them flawed: one after another, all at once, and with `--target cuda`
+//!   on all GPUs at once. Ends with an error where a verdict is another among others than by itself.
 //! - repeat: the same kernel in ten evaluations: the largest speedup over the smallest, and what each made of equal kernels. Where other
 //!   work keeps some processors busy, `--threads` has to leave them out: whoever waits for a thread that does not run measures that.
 //!
@@ -88,16 +90,21 @@ impl Bench {
         self.target.backend
     }
 
-    /// One verdict with the default options; against eager alone where the baseline is not the point.
-    async fn verdict(&self, problem: Problem, candidate: String) -> Result<Evaluation, Failure> {
+    /// An evaluation with the default options; against eager alone, since the baseline is not the point.
+    async fn judge(&self, problem: Problem, candidate: String, target: Target) -> Result<Evaluation, Failure> {
         let request = EvaluateRequest {
             problem_source: problem.source().to_owned(),
             problem_name: problem.name().to_owned(),
             candidate_source: candidate,
-            target: self.target,
+            target,
             options: Options { baselines: BaselineChoice::EagerOnly, ..Options::default() },
         };
-        let evaluation = self.evaluator.evaluate(&request, &|_| {}).await?;
+        Ok(self.evaluator.evaluate(&request, &|_| {}).await?)
+    }
+
+    /// One that has to come out as correct.
+    async fn verdict(&self, problem: Problem, candidate: String) -> Result<Evaluation, Failure> {
+        let evaluation = self.judge(problem, candidate, self.target).await?;
         match evaluation.verdict.status() {
             "correct" => Ok(evaluation),
             _ => Err(serde_json::to_string_pretty(&evaluation)?.into()),
