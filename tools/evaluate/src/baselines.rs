@@ -50,7 +50,16 @@ pub(crate) async fn ensure(
         let backend = reload.setting.target.backend;
         let baseline = match problem.prepare(kind, limit(kind, backend)).await? {
             Prepared::Ready(_) if known.is_some() => continue,
-            Prepared::Ready(first_call) => measure(problem, kind, first_call, room, backend).await?,
+            Prepared::Ready(first_call) => match measure(problem, kind, first_call, room, backend).await {
+                Err(EvaluateError::Problem(refusal)) if refusal.kind == "problem_run" && problem.takes_scaled => {
+                    problem.takes_scaled = false;
+                    // It may have lost its device on them.
+                    recover(problem, reload).await?;
+                    problem.prepare(kind, limit(kind, backend)).await?;
+                    measure(problem, kind, first_call, room, backend).await?
+                }
+                measured => measured?,
+            },
             Prepared::Refused(reason) => unmeasured(kind, reason),
             Prepared::Lost(reason) => {
                 recover(problem, reload).await?;
@@ -103,7 +112,7 @@ async fn measure(
     backend: Backend,
 ) -> Result<Baseline, EvaluateError> {
     let started = Instant::now();
-    let mut calls = Calls::new();
+    let mut calls = Calls::of(problem);
     let mut count = 1;
     let mut warming = WARMUP;
     let mut times = Vec::new();

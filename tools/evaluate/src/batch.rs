@@ -58,12 +58,18 @@ impl Room {
 #[derive(Debug)]
 pub(crate) struct Calls {
     next: u32,
+    scales: bool,
 }
 
 impl Calls {
-    pub(crate) fn new() -> Self {
+    /// Calls of this problem.
+    pub(crate) fn of(problem: &Problem) -> Self {
+        Self::scaled(problem.takes_scaled)
+    }
+
+    fn scaled(scales: bool) -> Self {
         // Above the entries that trials use.
-        Self { next: BASE + 1000 }
+        Self { next: BASE + 1000, scales }
     }
 
     /// Calls under fresh names, with random recipes.
@@ -72,8 +78,9 @@ impl Calls {
             .map(|_| {
                 let entry = self.next;
                 self.next += 1;
-                // Three decimals are exact enough in any floating type, and the scale stays near 1: within what the problem expects.
-                let scale = 0.5 + random_below(1001) as f64 / 1000.0;
+                // Three decimals are exact enough in any floating type. Never above 1: what takes probabilities, or angles of cosines, takes smaller
+                // ones as well, and refuses larger ones.
+                let scale = if self.scales { 0.5 + random_below(501) as f64 / 1000.0 } else { 1.0 };
                 Placed { entry, base: BASE, recipe: Recipe::Changed { scale, roll: random_u32() % 4096 } }
             })
             .collect()
@@ -104,9 +111,9 @@ mod tests {
 
     #[test]
     fn no_two_calls_share_a_name() {
-        let mut calls = Calls::new();
+        let mut calls = Calls::scaled(true);
         let (first, second) = (calls.fresh(3), calls.fresh(2));
         assert_eq!(first.last().map(|call| call.entry + 1), second.first().map(|call| call.entry));
-        assert!(first.iter().all(|call| matches!(call.recipe, Recipe::Changed { scale, .. } if (0.5..=1.5).contains(&scale))));
+        assert!(first.iter().all(|call| matches!(call.recipe, Recipe::Changed { scale, .. } if (0.5..=1.0).contains(&scale))));
     }
 }

@@ -8,6 +8,7 @@ use kernelwright_protocol::{NO_CUSTOM_KERNEL, Severity};
 
 use crate::batch::Calls;
 use crate::candidate::{Candidate, Trace};
+use crate::problem::Problem;
 
 /// A candidate of whose time the library has at least this share does nothing to speak of by itself.
 const LIBRARY_SHARE: f64 = 0.85;
@@ -16,9 +17,9 @@ const LIBRARY_SHARE: f64 = 0.85;
 const NAMED: usize = 3;
 
 /// Makes one more call, and says so where the candidate leaves the work to the library. The launchers that Triton had to build for it.
-pub(crate) async fn look(candidate: &mut Candidate) -> Vec<Vec<String>> {
+pub(crate) async fn look(problem: &Problem, candidate: &mut Candidate) -> Vec<Vec<String>> {
     let mut launchers = vec![];
-    for call in Calls::new().fresh(1) {
+    for call in Calls::of(problem).fresh(1) {
         let Some(trace) = candidate.trace(call).await else { continue };
         if let Some(message) = left_to_the_library(&trace) {
             candidate.note(NO_CUSTOM_KERNEL, Severity::Warning, &message);

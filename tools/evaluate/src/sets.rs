@@ -55,6 +55,7 @@ impl Problem {
     pub(crate) async fn inherit(&mut self, lost: Self) -> Result<(), EvaluateError> {
         self.baselines = lost.baselines;
         self.lost_on = lost.lost_on;
+        self.takes_scaled = lost.takes_scaled;
         let set = lost.sets.selected;
         self.sets = Sets { selected: 0, ready: vec![], ..lost.sets };
         if set == 0 { Ok(()) } else { self.go_to(set).await }

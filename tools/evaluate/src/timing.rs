@@ -156,7 +156,7 @@ pub(crate) async fn measure(
 ) -> Result<Measured, Stop> {
     // On a CPU both sides have the same processors from the start.
     let _together = (session.backend == Backend::Cuda).then(|| SameCore::of(problem.pid(), candidate.pid()));
-    let mut calls = Calls::new();
+    let mut calls = Calls::of(problem);
     let overhead = overhead(problem, candidate, session.backend).await?;
     let mut candidate_calls = calibrate(candidate, &mut calls, &session, overhead).await?;
     let mut is_confirmed = false;

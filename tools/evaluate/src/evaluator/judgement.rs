@@ -37,7 +37,7 @@ impl Case<'_> {
             }
         };
         if matches!(&outcome, Ok(correct) if correct.timing.is_some()) {
-            self.workshop.learn(self.triton, launches::look(&mut candidate).await);
+            self.workshop.learn(self.triton, launches::look(problem, &mut candidate).await);
         }
         let noticed = candidate.noticed();
         // The deep check needs the memory.

@@ -38,6 +38,8 @@ pub(crate) struct Problem {
     copy_rate: Option<f64>,
     /// Draws on which the reference has lost its device.
     pub(crate) lost_on: Vec<DrawKind>,
+    /// Whether its reference takes its inputs times a factor, as calls that baselines are measured by have them.
+    pub(crate) takes_scaled: bool,
     /// Whether its worker has given back what it keeps, and was asked nothing since.
     rests: bool,
 }
@@ -59,6 +61,7 @@ impl Problem {
             base: (Value::Null, vec![]),
             copy_rate: None,
             lost_on: vec![],
+            takes_scaled: true,
             rests: false,
         })
     }

@@ -39,7 +39,7 @@ class Problem:
         module = types.ModuleType(_MODULE_NAME)
         module.__file__ = self._filename
         sys.modules[_MODULE_NAME] = module
-        with self._reported("problem_import", "import"):
+        with self.reported("problem_import", "import"):
             exec(compile(source, self._filename, "exec"), module.__dict__)
         self._module = module
         self._reference = self._member("reference", required=False)
@@ -73,7 +73,7 @@ class Problem:
             return [_InputSet(_label(shape), "get_inputs", lambda shape=shape: _with(get_inputs, shape)) for shape in shapes]
         if get_inputs_list is None:
             return [_InputSet("", "get_inputs", self._member("get_inputs", required=True))]
-        with self._reported("problem_run", "get_inputs_list"):
+        with self.reported("problem_run", "get_inputs_list"):
             count = len(_sequence(get_inputs_list(), "get_inputs_list"))
         if not count:
             raise WorkerError("problem_shape", "get_inputs_list", "`get_inputs_list` returns no set of inputs")
@@ -93,7 +93,8 @@ class Problem:
             raise WorkerError("internal", "select", f"there is no set {index!r} of inputs")
         self._current, self._outputs = self._sets[index], None
 
-    def _reported(self, kind: str, phase: str) -> _Reported:
+    def reported(self, kind: str, phase: str) -> _Reported:
+        """What the problem's own code raises inside, told as its error."""
         return _Reported(kind, phase, self._filename)
 
     def init_inputs(self, seed: int) -> list[Any]:
@@ -101,7 +102,7 @@ class Problem:
         if self._get_init_inputs is None:
             return []
         seed_all(seed)
-        with self._reported("problem_run", "get_init_inputs"):
+        with self.reported("problem_run", "get_init_inputs"):
             values = self._get_init_inputs()
         return self._plain(_sequence(values, "get_init_inputs"), "get_init_inputs")
 
@@ -111,12 +112,12 @@ class Problem:
         if is_numpy and self.trains:
             raise WorkerError("problem_shape", "construct", "numpy has no gradients: `backward = True` needs a reference in torch")
         seed_all(seed)
-        with self._reported("problem_run", "construct"):
+        with self.reported("problem_run", "construct"):
             arguments = forms.arrays_for(init) if is_numpy else init
             model = self._reference if self._model is None else self._model(*arguments)
         if not callable(model):
             raise WorkerError("problem_shape", "construct", f"`Model` gives {type(model).__name__}, which cannot be called")
-        with self._reported("problem_run", "construct"):
+        with self.reported("problem_run", "construct"):
             inner = model if isinstance(model, nn.Module) else Function(model)
             self._inner = inner.eval().to(device.torch)
         names = tuple(name for name, parameter in self._inner.named_parameters() if parameter.requires_grad)
@@ -129,13 +130,13 @@ class Problem:
         if isinstance(self._model, type) and issubclass(self._model, nn.Module):
             return False
         seed_all(seed)
-        with self._reported("problem_run", self._current.function):
+        with self.reported("problem_run", self._current.function):
             return forms.has_arrays(self._current.draw())
 
     def inputs(self, seed: int, device: Device) -> list[Any]:
         """The inputs of one call, on the device."""
         selected = self._current
-        with self._reported("problem_run", selected.function):
+        with self.reported("problem_run", selected.function):
             values = _draw(selected.draw, seed, device)
         plain = self._plain(_sequence(values, selected.function), selected.function)
         if self.form.gradients is not None:
@@ -181,7 +182,7 @@ class Problem:
 
     def run(self, module: Callable[..., Any], inputs: list[Any]) -> Any:
         """One call of a module of this problem, without gradients."""
-        with self._reported("problem_run", "run"), torch.no_grad():
+        with self.reported("problem_run", "run"), torch.no_grad():
             return module(*inputs)
 
 

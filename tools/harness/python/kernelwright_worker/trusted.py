@@ -263,7 +263,14 @@ class _Loaded:
         return {}
 
     def time(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        return {"inner_ns": self._batch.time(self._baselines.callable(body["kind"]), body["calls"])}
+        try:
+            return {"inner_ns": self._batch.time(self._baselines.callable(body["kind"]), body["calls"])}
+        except (WorkerError, torch.OutOfMemoryError):
+            raise
+        except Exception:
+            # The calls of a batch have other inputs than the problem's own.
+            with self._problem.reported("problem_run", "time"):
+                raise
 
     def fill(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Writes the inputs of an entry, rotated for each call, into device memory of the candidate, while that is stopped."""
@@ -391,7 +398,11 @@ def main(channel: Channel) -> None:
     here = os.path.dirname(os.path.abspath(__file__))
 
     def unexpected(error: BaseException, op: str) -> WorkerError:
-        kind = "memory" if isinstance(error, torch.cuda.OutOfMemoryError) else "internal"
+        if isinstance(error, torch.cuda.OutOfMemoryError):
+            kind = "memory"
+        else:
+            # A kernel of the reference has failed while others were submitted: it is told of by whoever waits for the device next.
+            kind = "problem_run" if "CUDA error" in str(error) else "internal"
         return failures.describe(error, kind, op, lambda name: name.startswith(here))
 
     serve(channel, Trusted().handlers(), unexpected)
