@@ -9,7 +9,7 @@
 # tags = ["quantisation", "reduction", "math"]
 # evidence = [
 #   { target = "cpu", status = "correct", text = "through the interpreter (Triton 3.9), a smaller copy of the problem: ROWS, COLS = 37, 1000; values only, no time" },
-#   { target = "sm_90", status = "compiled", text = "Triton 3.9: quantise_rows 34 registers, no spills, 32 B shared memory" },
+#   { target = "sm_90", status = "correct", text = "Triton 3.9: quantise_rows 34 registers, no spills, 32 B shared memory; H200, torch 2.11, Triton 3.6: 49.4 us a call, 8.89x (8.22 to 9.39) against the faster of eager and torch.compile" },
 #   { target = "gfx942", status = "compiled", text = "Triton 3.9: quantise_rows 20 registers, no spills, 32 B LDS" },
 #   { target = "gfx950", status = "compiled", text = "Triton 3.9: quantise_rows 20 registers, no spills, 32 B LDS" },
 # ]
@@ -19,6 +19,7 @@
 - A row stays in registers between its maximum and the division.
 - Bits must match torch where a value lies near a rounding border: the division is IEEE (`tl.div_rn`), because the ordinary float32 division
   of Triton is approximate on NVIDIA; multiplying by 1 / scale rounds twice and moves about one value in 10^7 to its neighbour.
+  torch on a GPU multiplies by 1 / 127 for the scale itself: 2 of 33,554,432 integers differed by one there, which rounding decides.
 - torch.round rounds halves to even. Adding and subtracting 1.5 * 2^23 does that for |x| < 2^22 in float32 arithmetic that is not reassociated:
   needs no library call, works on all back ends and in the interpreter. Converting with `.to(tl.int8)` alone truncates towards zero.
 - A NaN makes its row's scale NaN and all its integers 0, as in torch: `tl.max` drops NaN, so it is looked for separately, and the conversion

@@ -23,7 +23,7 @@ def find(problem: Problem, reference: Reference, inputs: list[Any], outputs: Any
             return "the reference gives different outputs for equal inputs", nanoseconds
     if not inputs:
         return "the reference takes no inputs", nanoseconds
-    for kind, offset in (("problem", 1), ("problem", 2), ("scaled", 0)):
+    for kind, offset in (("problem", 1), ("problem", 2), ("small", 0)):
         drawn = problem.inputs(seed + offset, device)
         try:
             changed, reason = transform(drawn, kind, device.torch)

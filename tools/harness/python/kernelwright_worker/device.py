@@ -24,8 +24,8 @@ CUDA_POISON_BYTE = 0xFF
 _SMALL_BLOCK, _SMALL_BLOCKS = 512 << 10, 64
 _MIN_POISON = 64 << 20
 _DEFAULT_L2 = 64 << 20
-#: A process keeps much of a GPU's memory above one part of it in so many, where less than one in `_LITTLE` is left.
-_LITTLE, _MUCH = 2, 16
+#: A process keeps much of a GPU's memory above one part of it in so many.
+_MUCH = 16
 
 _FLAGS = (
     "cuda.matmul.allow_tf32",
@@ -130,12 +130,17 @@ class Device:
         """Bytes of device memory that nobody uses; `None` on the CPU, whose memory everything shares."""
         return torch.cuda.mem_get_info(self.torch)[0] if self.is_cuda else None
 
-    def make_room(self) -> None:
-        """Gives back memory that torch only keeps, where it is much of a GPU that is half full: the other process needs room too."""
+    def is_short(self, little: int) -> bool:
+        """Whether less than one part of a GPU's memory in `little` is free."""
         if not self.is_cuda:
-            return
+            return False
         free, total = torch.cuda.mem_get_info(self.torch)
-        if free < total // _LITTLE and self._kept() > total // _MUCH:
+        return free < total // little
+
+    def make_room(self, little: int) -> None:
+        """Gives back memory that torch only keeps, where it is much of a GPU of which less than one part in `little` is free: the other process
+        needs room too."""
+        if self.is_short(little) and self._kept() > torch.cuda.mem_get_info(self.torch)[1] // _MUCH:
             torch.cuda.empty_cache()
             self.gave_back = True
 
@@ -146,9 +151,8 @@ class Device:
 
     def give_all_back(self) -> None:
         """Keeps nothing: whatever comes next here begins anew."""
-        if self.is_cuda:
-            torch.cuda.empty_cache()
-            self.gave_back = True
+        torch.cuda.empty_cache()
+        self.gave_back = True
 
     def _kept(self) -> int:
         return torch.cuda.memory_reserved(self.torch) - torch.cuda.memory_allocated(self.torch)

@@ -27,8 +27,10 @@ from .timing import Batch
 from .trees import Untransportable, decode, describe_value, encode, tensors_of
 
 
-#: Operations that compute much which is not kept.
-_LARGE = {"draw", "expect", "compare", "verify", "baseline"}
+#: Operations that compute much which is not kept, and how little of a GPU's memory has to be left for that to be given back: one part in so many.
+#: Between timed batches both sides hold what they need, and a GPU is slower for longer than a batch takes after much was freed.
+_HALF = 2
+_LARGE = {"expect": _HALF, "compare": _HALF, "baseline": _HALF, "verify": 8}
 
 
 class Trusted:
@@ -81,7 +83,7 @@ class Trusted:
             try:
                 reply = getattr(self._loaded, name)(body, fds)
                 if name in _LARGE:
-                    self._loaded.make_room()
+                    self._loaded.make_room(_LARGE[name])
                 return reply
             except Untransportable as error:
                 raise WorkerError("unsupported", name, str(error)) from error
@@ -106,9 +108,9 @@ class _Loaded:
         self._kinds: dict[int, str] = {}
         self._expected: dict[int, Expectation] = {}
 
-    def make_room(self) -> None:
-        """Leaves the candidate memory that nothing here needs any more."""
-        self._device.make_room()
+    def make_room(self, little: int) -> None:
+        """Leaves the candidate memory that nothing here needs any more, where less than one part in `little` is left."""
+        self._device.make_room(little)
 
     def select(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Goes over to another set of inputs; nothing that was drawn, expected or prepared for the last one stays."""
@@ -287,11 +289,13 @@ class _Loaded:
         return {}
 
     def rest(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        """Gives back memory that is only kept for the next evaluation, while another problem is evaluated."""
+        """Gives back memory that is only kept for the next evaluation, while another problem is evaluated, where that may need it: to take it again
+        costs as much as half an evaluation."""
         self._batch.clear()
-        if self._outbox is not None:
-            self._outbox.clear()
-        self._device.give_all_back()
+        if self._device.is_short(_HALF):
+            if self._outbox is not None:
+                self._outbox.clear()
+            self._device.give_all_back()
         return {}
 
     def clear(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
