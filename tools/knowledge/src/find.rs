@@ -11,7 +11,7 @@ use tantivy::query::TermQuery;
 use tantivy::schema::IndexRecordOption;
 
 use crate::error::LibraryError;
-use crate::index::{entry_id, lines};
+use crate::index::entry_id;
 use crate::library::Library;
 use crate::rank::Searched;
 use crate::shelves::Shelves;
@@ -192,7 +192,7 @@ fn definitions(
         let top = TopDocs::with_limit(MAX_DEFINITIONS).order_by_score();
         for (_, address) in searcher.search(&query, &top)? {
             let stored = index.stored(&searcher, address)?;
-            let (first, last) = lines(&searcher, address)?;
+            let (first, last) = index.numbers(address)?.lines;
             let pack = stored.entry.split('/').next().unwrap_or_default();
             let path = format!("{pack}/{}", stored.place);
             let Some((number, line)) = (0..).zip(stored.text.lines()).find(|(_, line)| defines(line, &word)) else { continue };

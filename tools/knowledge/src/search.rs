@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use kernelwright_protocol::{Bottleneck, EntryKind, Passage, Passages, Phase};
 
 use crate::error::LibraryError;
-use crate::index::{Stored, lines};
+use crate::index::Stored;
 use crate::passages::{Hit, joined, shown};
 use crate::rank::{Filters, Searched, rank};
 use crate::shelves::Shelves;
@@ -79,7 +79,7 @@ fn passage(searched: &Searched<'_>, hit: &Hit) -> Result<Passage, LibraryError> 
     let Searched { index, searcher } = searched;
     let mut whole: Option<Passage> = None;
     for &address in &hit.chunks {
-        let (first, last) = lines(searcher, address)?;
+        let (first, last) = index.numbers(address)?.lines;
         let stored = index.stored(searcher, address)?;
         match &mut whole {
             None => {

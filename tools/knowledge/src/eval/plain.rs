@@ -62,7 +62,7 @@ impl Plain {
 /// A chunk's text, and its place in a form that can be stored.
 fn chunk(index: &PackIndex, searcher: &Searcher, address: DocAddress) -> Result<(String, String), LibraryError> {
     let stored = index.stored(searcher, address)?;
-    let (first, last) = crate::index::lines(searcher, address)?;
+    let (first, last) = index.numbers(address)?.lines;
     Ok((stored.text, format!("{first} {last} {}", stored.place)))
 }
 

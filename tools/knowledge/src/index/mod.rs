@@ -7,11 +7,15 @@
 mod add;
 mod built_in;
 mod changes;
+mod columns;
 mod error;
 mod nature;
 mod state;
 mod users;
 
+use std::sync::OnceLock;
+
+use columns::Columns;
 use kernelwright_packs::{Entry, Pack};
 use kernelwright_protocol::EntryKind;
 use tantivy::schema::{
@@ -21,6 +25,7 @@ use tantivy::tokenizer::TokenizerManager;
 use tantivy::{DocAddress, Index, IndexReader, ReloadPolicy, Searcher, TantivyError};
 
 pub(crate) use built_in::built_in;
+pub(crate) use columns::Numbers;
 pub use error::IndexError;
 pub(crate) use nature::Nature;
 pub(crate) use users::of_pack;
@@ -119,6 +124,8 @@ pub(crate) struct PackIndex {
     reader: IndexReader,
     fields: Fields,
     freshness: Freshness,
+    /// Those of every segment, once they were asked for.
+    columns: OnceLock<Vec<Columns>>,
 }
 
 /// Whether an index holds what its pack held when it was opened.
@@ -144,14 +151,25 @@ impl PackIndex {
     fn reading(mut index: Index, freshness: Freshness) -> Result<Self, TantivyError> {
         index.set_tokenizers(tokenizers());
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        Ok(Self { reader, fields: schema().1, freshness })
+        Ok(Self { reader, fields: schema().1, freshness, columns: OnceLock::new() })
     }
 
     pub(crate) fn is_current(&self) -> bool {
         self.freshness == Freshness::Current
     }
 
-    /// The state of the index at the last commit that was looked at.
+    /// What is known of a chunk in numbers.
+    pub(crate) fn numbers(&self, address: DocAddress) -> Result<Numbers, TantivyError> {
+        let columns = if let Some(columns) = self.columns.get() {
+            columns
+        } else {
+            let opened = self.searcher().segment_readers().iter().map(Columns::of).collect::<Result<_, _>>()?;
+            self.columns.get_or_init(|| opened)
+        };
+        Ok(columns[address.segment_ord as usize].numbers(address.doc_id))
+    }
+
+    /// The state of the index at the last commit before it was opened.
     pub(crate) fn searcher(&self) -> Searcher {
         self.reader.searcher()
     }
@@ -173,16 +191,6 @@ impl PackIndex {
         let Fields { entry, place, title, text: body, kind, .. } = self.fields;
         Ok(Stored { entry: text(entry), place: text(place), title: text(title), kind: kind_of(&text(kind)), text: text(body) })
     }
-}
-
-/// The chunk's first and last line in its file.
-pub(crate) fn lines(searcher: &Searcher, address: DocAddress) -> Result<(u32, u32), TantivyError> {
-    let columns = searcher.segment_reader(address.segment_ord).fast_fields();
-    let line = |name: &str| -> Result<u32, TantivyError> {
-        let value = columns.u64(name)?.first(address.doc_id).unwrap_or(1);
-        Ok(u32::try_from(value).unwrap_or(u32::MAX))
-    };
-    Ok((line("start_line")?, line("end_line")?))
 }
 
 fn kind_of(name: &str) -> EntryKind {

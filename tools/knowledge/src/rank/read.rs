@@ -5,7 +5,7 @@ use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, DocSet, TantivyError, Term};
 
 use super::{Question, Searched};
-use crate::index::{Fields, Nature};
+use crate::index::{Fields, Nature, Numbers};
 
 /// The fields that are weighed: body, breadcrumb, path, symbols.
 pub(super) const FIELDS: usize = 4;
@@ -41,21 +41,18 @@ pub(super) fn read(
         let (index, address) = group[0];
         let Searched { index: pack, searcher } = &indexes[index];
         let segment = searcher.segment_reader(address.segment_ord);
-        let columns = segment.fast_fields();
-        let (file, ordinal) = (columns.u64("file")?, columns.u64("ordinal")?);
-        let (nature, bytes) = (columns.u64("nature")?, columns.u64("bytes")?);
         let from = read.len();
         for &(_, address) in group {
-            let id = address.doc_id;
+            let Numbers { file, ordinal, nature, bytes, .. } = pack.numbers(address)?;
             read.push(Candidate {
                 index,
                 address,
                 frequencies: vec![[0; FIELDS]; question.words.len()],
                 lengths: [0; FIELDS],
-                file: file.first(id).unwrap_or_default(),
-                ordinal: ordinal.first(id).unwrap_or_default(),
-                nature: Nature::of(nature.first(id).unwrap_or_default()),
-                bytes: bytes.first(id).unwrap_or_default(),
+                file,
+                ordinal,
+                nature,
+                bytes,
             });
         }
         for (number, field) in weighed(pack.fields()).into_iter().enumerate() {
