@@ -289,8 +289,7 @@ class _Loaded:
         return {}
 
     def rest(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        """Gives back memory that is only kept for the next evaluation, while another problem is evaluated, where that may need it: to take it again
-        costs as much as half an evaluation."""
+        """Gives back memory that is only kept for the next evaluation, while another problem is evaluated, where that may need it."""
         self._batch.clear()
         if self._device.is_short(_HALF):
             if self._outbox is not None:
