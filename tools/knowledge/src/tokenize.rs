@@ -148,9 +148,18 @@ fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
+/// The whole word alone.
+pub(crate) fn whole(word: &str) -> String {
+    stem(lower(word))
+}
+
+fn lower(word: &str) -> String {
+    word.trim_matches('_').to_lowercase()
+}
+
 /// The whole word, and its dotted components and their parts.
 pub(crate) fn forms(word: &str) -> Forms {
-    let whole = word.trim_matches('_').to_lowercase();
+    let whole = lower(word);
     if whole.is_empty() {
         return Forms::default();
     }

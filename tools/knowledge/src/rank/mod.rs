@@ -10,6 +10,9 @@ mod score;
 mod thesaurus;
 mod vocabulary;
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use kernelwright_protocol::{Bottleneck, EntryKind, Phase};
 use tantivy::collector::TopDocs;
 use tantivy::query::Bm25StatisticsProvider;
@@ -63,7 +66,7 @@ pub(crate) fn rank(indexes: &[Searched<'_>], question: &str, filters: &Filters) 
     if question.words.is_empty() {
         return Ok(Vec::new());
     }
-    let statistics = Together(indexes);
+    let statistics = Together::of(indexes);
     let mut candidates: Vec<(usize, f32, DocAddress)> = Vec::new();
     for (number, searched) in indexes.iter().enumerate() {
         let query = query(searched.index, &question, filters);
@@ -78,19 +81,34 @@ pub(crate) fn rank(indexes: &[Searched<'_>], question: &str, filters: &Filters) 
 }
 
 /// The statistics of all searched indexes, so that scores of one can be compared with those of another.
-pub(crate) struct Together<'a>(&'a [Searched<'a>]);
+pub(crate) struct Together<'a> {
+    indexes: &'a [Searched<'a>],
+    /// How many chunks have a term: looked up by both stages.
+    known: RefCell<HashMap<Term, u64>>,
+}
+
+impl<'a> Together<'a> {
+    pub(crate) fn of(indexes: &'a [Searched<'a>]) -> Self {
+        Self { indexes, known: RefCell::default() }
+    }
+}
 
 impl Bm25StatisticsProvider for Together<'_> {
     fn total_num_tokens(&self, field: Field) -> tantivy::Result<u64> {
-        self.0.iter().map(|searched| searched.searcher.total_num_tokens(field)).sum()
+        self.indexes.iter().map(|searched| searched.searcher.total_num_tokens(field)).sum()
     }
 
     fn total_num_docs(&self) -> tantivy::Result<u64> {
-        self.0.iter().map(|searched| searched.searcher.total_num_docs()).sum()
+        self.indexes.iter().map(|searched| searched.searcher.total_num_docs()).sum()
     }
 
     fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
-        self.0.iter().map(|searched| searched.searcher.doc_freq(term)).sum()
+        if let Some(known) = self.known.borrow().get(term) {
+            return Ok(*known);
+        }
+        let count = self.indexes.iter().map(|searched| searched.searcher.doc_freq(term)).sum::<tantivy::Result<u64>>()?;
+        self.known.borrow_mut().insert(term.clone(), count);
+        Ok(count)
     }
 }
 

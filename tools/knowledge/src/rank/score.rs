@@ -5,7 +5,7 @@
 //! same file, bonuses for definitions beyond their field's weight, vectors out of co-occurrence, windows in which words come together, and
 //! weights that are fitted all at once (two dozen features, cross-validated: no better than these).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use tantivy::query::Bm25StatisticsProvider;
 use tantivy::{DocAddress, TantivyError, Term};
@@ -14,7 +14,7 @@ use super::question::{Origin, is_telling};
 use super::read::{Candidate, FIELDS, read, weighed};
 use super::{Found, Question, Searched, Together, Want};
 use crate::index::Nature;
-use crate::tokenize::{forms, words};
+use crate::tokenize::{whole, words};
 
 /// What a term's place in a field counts, and how much the field's length takes away from it: body, breadcrumb, path, symbols.
 const BOOSTS: [f32; FIELDS] = [1.0, 2.0, 1.2, 1.0];
@@ -142,11 +142,13 @@ fn favour_what_is_read(
     let mut order: Vec<usize> = (0..scores.len()).collect();
     order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
     // Forms of one word begin alike: of all others the stem need not be known.
-    let starts: HashSet<&[u8]> = question.pairs.iter().flat_map(|(first, second)| [start(first), start(second)]).collect();
+    let starts = starts(&question.pairs);
     for &number in order.iter().take(READ) {
         let candidate = &candidates[number];
         let Searched { index, searcher } = &indexes[candidate.index];
-        let text = index.text(searcher, candidate.address)?.to_lowercase();
+        let mut text = index.text(searcher, candidate.address)?;
+        // Pairs and marks have no capitals beyond ASCII that a text would have to be turned into.
+        text.make_ascii_lowercase();
         scores[number] *= 1.0 + ADJACENCY * adjacency(&text, &question.pairs, &starts);
         if question.want == Want::Code && KERNEL_MARKS.iter().any(|mark| text.contains(mark)) {
             scores[number] *= 1.0 + KERNEL;
@@ -156,11 +158,11 @@ fn favour_what_is_read(
 }
 
 /// Which part of the pairs a text has, in lower case; words that say nothing may stand between.
-fn adjacency(text: &str, pairs: &[(String, String)], starts: &HashSet<&[u8]>) -> f32 {
+fn adjacency(text: &str, pairs: &[(String, String)], starts: &[[u8; 2]]) -> f32 {
     let mut seen = vec![false; pairs.len()];
     let mut before: Option<String> = None;
     for word in words(text) {
-        let term = starts.contains(start(word)).then(|| forms(word).whole);
+        let term = starts.contains(&start(word)).then(|| whole(word));
         if term.is_none() && before.is_some() && !is_telling(word) {
             continue;
         }
@@ -174,9 +176,17 @@ fn adjacency(text: &str, pairs: &[(String, String)], starts: &HashSet<&[u8]>) ->
     seen.iter().filter(|seen| **seen).count() as f32 / seen.len().max(1) as f32
 }
 
-fn start(word: &str) -> &[u8] {
-    let word = word.trim_start_matches('_').as_bytes();
-    &word[..word.len().min(2)]
+/// How the words of pairs begin. They are few: to look through them takes less than to hash one.
+fn starts(pairs: &[(String, String)]) -> Vec<[u8; 2]> {
+    let mut starts: Vec<[u8; 2]> = pairs.iter().flat_map(|(first, second)| [start(first), start(second)]).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    starts
+}
+
+fn start(word: &str) -> [u8; 2] {
+    let mut bytes = word.trim_start_matches('_').bytes();
+    [bytes.next().unwrap_or(0), bytes.next().unwrap_or(0)]
 }
 
 #[cfg(test)]
@@ -187,8 +197,7 @@ mod tests {
     fn telling_words_follow_each_other_whatever_their_form() {
         let check = |text: &str, expected: f32| {
             let pairs = [("bank".to_owned(), "conflict".to_owned()), ("conflict".to_owned(), "slow".to_owned())];
-            let starts = pairs.iter().flat_map(|(first, second)| [start(first), start(second)]).collect();
-            assert!((adjacency(text, &pairs, &starts) - expected).abs() < 1e-6, "{text}");
+            assert!((adjacency(text, &pairs, &starts(&pairs)) - expected).abs() < 1e-6, "{text}");
         };
         check("bank conflicts are slow", 1.0);
         check("banks and conflicts", 0.5);
