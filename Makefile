@@ -17,6 +17,15 @@ endif
 export KERNELWRIGHT_PYTHON := $(PYTHON)
 
 QUICK := target/debug/kernelwright
+
+# The programs of tests/: built here, or taken from a folder (BUILT=DIR) on a machine that has a GPU and no Rust.
+ifdef BUILT
+PROGRAMS := $(BUILT)
+BUILD_PROGRAMS := @:
+else
+PROGRAMS := target/debug
+BUILD_PROGRAMS := cargo build --locked --quiet -p kernelwright -p kernelwright-tests --bins
+endif
 TARGET ?= cpu
 COUNT ?= 500
 
@@ -54,20 +63,20 @@ test: $(ENV_READY) ## Run every test that needs no GPU
 	$(PYTHON) -m unittest discover --start-directory tools/harness/python/tests
 
 adversarial: $(ENV_READY) ## Run the cheats, faults and honest kernels (TARGET=cpu, or TARGET=cuda on a machine that has one)
-	cargo build --locked --quiet -p kernelwright -p kernelwright-tests --bins
-	target/debug/adversarial --target $(TARGET) --verbose
+	$(BUILD_PROGRAMS)
+	$(PROGRAMS)/adversarial --target $(TARGET) --verbose
 
 test-gpu: GPU := $(if $(filter cpu,$(TARGET)),cuda,$(TARGET))
-test-gpu: $(ENV_READY) ## Judge the adversarial suite, the packs' example kernels, what profiles say of planted bottlenecks and what the deep check finds on this machine's GPU (TARGET=cuda:N names another one)
-	cargo build --locked --quiet -p kernelwright -p kernelwright-tests --bins
-	target/debug/adversarial --target $(GPU)
-	target/debug/pack_examples --target $(GPU)
-	target/debug/bottlenecks --target $(GPU)
-	target/debug/deep_check --target $(GPU)
+test-gpu: $(ENV_READY) ## Judge the adversarial suite, the packs' example kernels, what profiles say of planted bottlenecks and what the deep check finds on this machine's GPU (TARGET=cuda:N names another one, BUILT=DIR has the programs)
+	$(BUILD_PROGRAMS)
+	$(PROGRAMS)/adversarial --target $(GPU)
+	$(PROGRAMS)/pack_examples --target $(GPU)
+	$(PROGRAMS)/bottlenecks --target $(GPU)
+	$(PROGRAMS)/deep_check --target $(GPU)
 
 soak: $(ENV_READY) ## Run COUNT evaluations by one server, a tenth of them meant to harm it, and look for what is left (TARGET=cpu or cuda)
-	cargo build --locked --quiet -p kernelwright -p kernelwright-tests --bins
-	target/debug/soak --target $(TARGET) --count $(COUNT)
+	$(BUILD_PROGRAMS)
+	$(PROGRAMS)/soak --target $(TARGET) --count $(COUNT)
 
 bench: $(ENV_READY) build ## Measure what the product itself costs: start, memory, time per step
 	cargo bench --locked --quiet -p kernelwright-tests --bench agent

@@ -54,11 +54,12 @@ pub fn settings(cache: &Path) -> Settings {
     Settings { python: Some(python()), cache_dir: cache.to_path_buf(), ..Settings::new(binary()) }
 }
 
-/// The repository's top folder.
+/// The repository's top folder: where this was built, else where it is run, for programs that were carried to another machine.
 ///
 /// # Panics
 /// Never: the crate lies inside the repository.
 #[must_use]
 pub fn repository() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies inside the repository").to_path_buf()
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies inside the repository");
+    if built.is_dir() { built.to_path_buf() } else { std::env::current_dir().unwrap_or_default() }
 }

@@ -1,7 +1,7 @@
 //! How long a verdict takes, how many fit into a minute, and how well they repeat: tables of figures, goals beside them.
 //!
 //! `bench_evaluator [--target cpu|cuda|cuda:N] [--binary PATH] [--kernelbench FOLDER] [--times N] [--threads N]
-//! [latency|throughput|repeat ...]`.
+//! [--trace] [latency|throughput|repeat ...]`.
 //! `make bench-evaluator` builds it and runs it on this machine; on a machine without a toolchain it runs as it was built elsewhere.
 //!
 //! - latency: wall time of one verdict, request to answer, in one evaluator that has seen the problem before (baselines known, float64
@@ -14,6 +14,8 @@
 //! - repeat: the same kernel in ten evaluations: the largest speedup over the smallest, and what each made of equal kernels. Where other
 //!   work keeps some processors busy, `--threads` has to leave them out: whoever waits for a thread that does not run measures that.
 //!
+//! With `--trace` every step of every evaluation is printed with the seconds since its request, and every question to a worker with what it took.
+//!
 //! Nothing here fails for being slow: what it says when it is run alone is what counts.
 
 #![expect(clippy::print_stdout, reason = "the tables are what this program is for")]
@@ -25,7 +27,7 @@ mod repeat;
 mod throughput;
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kernelwright_evaluate::{BaselineChoice, EvaluateRequest, Evaluator, Options, Settings};
 use kernelwright_protocol::{Backend, Evaluation, Target};
@@ -41,12 +43,13 @@ struct Arguments {
     kernelbench: Option<PathBuf>,
     times: usize,
     threads: Option<usize>,
+    trace: bool,
     parts: Vec<String>,
 }
 
 impl Arguments {
     fn read() -> Result<Self, Failure> {
-        let mut read = Self { target: Target::CPU, binary: None, kernelbench: None, times: 20, threads: None, parts: vec![] };
+        let mut read = Self { target: Target::CPU, binary: None, kernelbench: None, times: 20, threads: None, trace: false, parts: vec![] };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
@@ -55,6 +58,7 @@ impl Arguments {
                 "--binary" => read.binary = Some(value()?.into()),
                 "--kernelbench" => read.kernelbench = Some(value()?.into()),
                 "--threads" => read.threads = Some(value()?.parse()?),
+                "--trace" => read.trace = true,
                 "--times" => read.times = value()?.parse()?,
                 "latency" | "throughput" | "repeat" => read.parts.push(word),
                 other => return Err(format!("{other} is none of latency, throughput, repeat or an option").into()),
@@ -71,6 +75,7 @@ impl Arguments {
 struct Bench {
     evaluator: Evaluator,
     target: Target,
+    trace: bool,
 }
 
 impl Bench {
@@ -82,7 +87,7 @@ impl Bench {
             threads: arguments.threads,
             ..Settings::new(binary)
         };
-        Self { evaluator: Evaluator::new(settings), target: arguments.target }
+        Self { evaluator: Evaluator::new(settings), target: arguments.target, trace: arguments.trace }
     }
 
     /// The backend that candidates are written for.
@@ -99,7 +104,15 @@ impl Bench {
             target,
             options: Options { baselines: BaselineChoice::EagerOnly, ..Options::default() },
         };
-        Ok(self.evaluator.evaluate(&request, &|_| {}).await?)
+        let began = Instant::now();
+        let say = |message: &str| {
+            if self.trace {
+                println!("    {:8.3} {} {message}", began.elapsed().as_secs_f64(), problem.name());
+            }
+        };
+        let evaluation = self.evaluator.evaluate(&request, &say).await?;
+        say(evaluation.verdict.status());
+        Ok(evaluation)
     }
 
     /// One that has to come out as correct.
@@ -115,6 +128,9 @@ impl Bench {
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
     let arguments = Arguments::read()?;
+    if arguments.trace {
+        tracing_subscriber::fmt().with_env_filter("kernelwright_harness=debug").with_writer(std::io::stdout).init();
+    }
     let cache = tempfile::tempdir()?;
     let bench = Bench::new(&arguments, cache.path());
     for part in &arguments.parts {
