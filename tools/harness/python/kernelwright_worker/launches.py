@@ -6,6 +6,7 @@ that does the work. What runs in a candidate's process can deceive it, so no ver
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -127,7 +128,8 @@ def foreign_code() -> list[str]:
                 found.add(os.path.basename(parts[5]))
     found.update(name for name in ("numba", "cupy", "pycuda", "cuda.core", "cutlass", "taichi") if name in sys.modules)
     found.update(_triton_kernels())
-    return sorted(found)
+    # To look for these takes a while, so only where nothing else was found.
+    return sorted(found or _run_time_kernels())
 
 
 def _triton_kernels() -> list[str]:
@@ -143,3 +145,14 @@ def _triton_kernels() -> list[str]:
         if isinstance(value, jit.JITFunction):
             names.append(f"triton: {name}")
     return names
+
+
+def _run_time_kernels() -> set[str]:
+    """What was compiled through `torch.cuda._compile_kernel` and is still there: it leaves no file, and may be kept anywhere."""
+    utils = sys.modules.get("torch.cuda._utils")
+    kinds = tuple(kind for kind in (getattr(utils, "_CudaKernel", None), getattr(utils, "_CudaModule", None)) if isinstance(kind, type))
+    if not kinds:
+        return set()
+    # What was there before the first batch was told to the collector as what stays: it does not list that.
+    gc.unfreeze()
+    return {"torch.cuda._compile_kernel"} if any(type(thing) in kinds for thing in gc.get_objects()) else set()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import collections
+import ctypes
 import dataclasses
+import gc
 import math
 import os
 import socket
@@ -12,12 +14,13 @@ import unittest
 from support import DEVICES
 
 import torch
+from torch.cuda import _utils as cuda_utils
 
-from kernelwright_worker import draws, recipes
+from kernelwright_worker import draws, launches, recipes
 from kernelwright_worker.arena import Arena, write_arena
 from kernelwright_worker.channel import Channel, WorkerError, serve
 from kernelwright_worker.failures import condense
-from kernelwright_worker.layout import Layout, admit_plain, editable_copy, fresh_copy, same_bits
+from kernelwright_worker.layout import Layout, admit_plain, editable_copy, fresh_copy, same_bits, window_of
 from kernelwright_worker.trees import Untransportable, decode, encode
 
 Pair = collections.namedtuple("Pair", "a b")
@@ -166,9 +169,41 @@ class Recipes(unittest.TestCase):
         self.assertEqual(rotate(rows, 101), [396, 397, 398, 399, *range(396)])
         self.assertEqual(rotate(torch.tensor([2, 0, 1]), 1), [2, 0, 1])
 
+    def test_one_call_alone_gets_what_it_gets_among_others(self) -> None:
+        """On a GPU small tensors of all calls are made at once: that computation needs no GPU to be compared."""
+        wanted = [recipes.Recipe(scale, roll) for scale, roll in ((1.0, 0), (0.503, 1), (0.75, 4095), (0.999, 2))]
+        for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.complex64):
+            for shape in ((3, 5), (1, 4, 2), (7,)):
+                tensor = torch.randn(shape, dtype=dtype)
+                expected = [recipes.apply([tensor], recipe, tensor.device)[0] for recipe in wanted]
+                for made in (recipes._in_few_launches(tensor, wanted), [one for (one,) in recipes.apply_each([tensor], wanted, tensor.device)]):
+                    self.assertTrue(all(same_bits(a, b) and a.stride() == b.stride() for a, b in zip(expected, made, strict=True)), (dtype, shape))
+                    self.assertEqual(len({one.untyped_storage().data_ptr() for one in made}), len(wanted))
+
+    def test_calls_without_tensors_have_their_values(self) -> None:
+        self.assertEqual(recipes.apply_each([3, "x"], [recipes.Recipe()] * 2, torch.device("cpu")), [[3, "x"], [3, "x"]])
+
+    def test_pieces_are_where_rotation_puts_them(self) -> None:
+        for tensor in (torch.arange(400.0).view(2, 50, 4), torch.arange(6.0).view(1, 3, 2), torch.tensor([2, 0, 1]), torch.empty(0, 3)):
+            for by in (0, 1, 101):
+                expected = recipes.apply([tensor], recipes.Recipe(rotate=by), tensor.device)[0]
+                rotation = recipes.Rotation.of(tensor)
+                written = bytearray(rotation.nbytes)
+                for to, address, nbytes in rotation.pieces(by):
+                    written[to : to + nbytes] = ctypes.string_at(address, nbytes)
+                self.assertEqual(bytes(written), bytes(window_of(expected).tolist()), (tensor.shape, by))
+
     def test_layouts_survive(self) -> None:
         (changed,) = self.apply([torch.arange(3.0).expand(2, 3)], 2.0, 1)
         self.assertEqual((changed.stride(), changed.tolist()), ((0, 1), [[4, 0, 2]] * 2))
+
+
+class OwnCode(unittest.TestCase):
+    def test_kernels_of_the_run_time_compiler_are_found_wherever_they_are_kept(self) -> None:
+        self.assertEqual(launches._run_time_kernels(), set())
+        kept = {"kernel": cuda_utils._CudaKernel(ctypes.c_void_p(), ctypes.c_void_p())}
+        gc.freeze()  # as before the first timed batch
+        self.assertEqual((launches._run_time_kernels(), len(kept)), ({"torch.cuda._compile_kernel"}, 1))
 
 
 class Channels(unittest.TestCase):
