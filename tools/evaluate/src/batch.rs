@@ -8,8 +8,14 @@ use crate::draws::{random_below, random_u32};
 use crate::problem::{BASE, Placed, Problem, Recipe};
 use crate::request::Limits;
 
-/// The most calls in one batch: placing and naming them costs time too.
-const CALLS: usize = 2000;
+/// The most calls in one batch: placing and naming them costs time too, and on a GPU, where no call is done sooner than it is launched, a thousand
+/// last some milliseconds.
+fn most_calls(backend: Backend) -> usize {
+    match backend {
+        Backend::Cpu => 2000,
+        Backend::Cuda => 1000,
+    }
+}
 
 /// How long a batch should last at least, so that clocks and channels do not matter beside it.
 const SHORTEST: Duration = Duration::from_millis(10);
@@ -33,18 +39,19 @@ pub(crate) struct Room {
     pub(crate) bytes_per_call: u64,
     /// Inputs and outputs of a batch, on one side.
     pub(crate) memory: Bytes,
+    pub(crate) backend: Backend,
 }
 
 impl Room {
     /// What one side's batches may use: a quarter of what has to do for both sides, their expected outputs and everything else.
     pub(crate) fn of_one_side(bytes_per_call: u64, limits: &Limits, problem: &Problem) -> Self {
         let memory = problem.facts.device_memory.unwrap_or(limits.memory.0);
-        Self { bytes_per_call, memory: Bytes(memory / 4) }
+        Self { bytes_per_call, memory: Bytes(memory / 4), backend: problem.setting.target.backend }
     }
 
     /// How many calls fit; at least one.
     pub(crate) fn most(self) -> usize {
-        usize::try_from(self.memory.0 / self.bytes_per_call.max(1)).unwrap_or(usize::MAX).clamp(1, CALLS)
+        usize::try_from(self.memory.0 / self.bytes_per_call.max(1)).unwrap_or(usize::MAX).clamp(1, most_calls(self.backend))
     }
 
     /// How many calls of `per_call` seconds make a batch of the wanted length.
@@ -93,13 +100,14 @@ mod tests {
 
     #[test]
     fn a_batch_is_long_enough_where_memory_allows() {
-        let room = Room { bytes_per_call: 1 << 20, memory: Bytes(64 << 20) };
+        let room = Room { bytes_per_call: 1 << 20, memory: Bytes(64 << 20), backend: Backend::Cpu };
         let wanted = Duration::from_millis(20);
         assert_eq!(room.calls(wanted, 1e-3), 20);
         assert_eq!(room.calls(wanted, 1e-5), 64);
         assert_eq!(room.calls(wanted, 3.0), 1);
         assert_eq!(Room { bytes_per_call: 1 << 30, ..room }.most(), 1);
-        assert_eq!(Room { bytes_per_call: 0, ..room }.calls(wanted, 0.0), CALLS);
+        assert_eq!(Room { bytes_per_call: 0, ..room }.calls(wanted, 0.0), 2000);
+        assert_eq!(Room { bytes_per_call: 0, backend: Backend::Cuda, ..room }.calls(wanted, 0.0), 1000);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What is found before pairs are timed: what it takes to ask for a batch, and how many calls make one.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kernelwright_protocol::Backend;
 
@@ -56,6 +56,38 @@ const WARM_UP_PART: u32 = 4;
 
 /// The most rounds of finding a batch's length.
 const ROUNDS: usize = 6;
+
+/// What a GPU takes at most to clear its cache and to say so. One that runs kernels of several processes lets them take turns of milliseconds.
+const IDLE: Duration = Duration::from_millis(2);
+
+/// How often that is asked, and how long it may take until the answer is another one.
+const LOOKS: usize = 5;
+const PATIENCE: Duration = Duration::from_secs(10);
+const NEXT_LOOK: Duration = Duration::from_millis(500);
+
+/// Whether a GPU runs kernels of others, and goes on to: somebody's training, or what a candidate has left behind.
+pub(crate) async fn stays_busy(problem: &mut Problem, backend: Backend, say: &(dyn Fn(&str) + Send + Sync)) -> Result<bool, Stop> {
+    if backend == Backend::Cpu {
+        return Ok(false);
+    }
+    let began = Instant::now();
+    loop {
+        let mut took = Vec::new();
+        for _ in 0..LOOKS {
+            let asked = Instant::now();
+            problem.fill(BASE, &[]).await?;
+            took.push(asked.elapsed().as_secs_f64());
+        }
+        if median(&took) <= IDLE.as_secs_f64() {
+            return Ok(false);
+        }
+        if began.elapsed() > PATIENCE {
+            return Ok(true);
+        }
+        say("waiting until nothing else runs on the GPU");
+        tokio::time::sleep(NEXT_LOOK).await;
+    }
+}
 
 const EMPTY_BATCHES: usize = 5;
 const PAUSE: Duration = Duration::from_millis(1);

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use futures_util::future::select_all;
 use kernelwright_harness::visible_devices;
 use kernelwright_protocol::{Backend, Target};
+use tokio::sync::OwnedMutexGuard;
 
 use crate::shelf::Shelf;
 
@@ -15,57 +17,46 @@ const DRIVER: &str = "/proc/driver/nvidia/gpus";
 /// What the driver's file of a device says it is.
 const MODEL: &str = "Model:";
 
-/// Every device that was asked for, and how much waits for it.
+/// Every device that was asked for, with what is loaded there.
 #[derive(Debug, Default)]
 pub(crate) struct Devices {
-    places: Mutex<HashMap<Target, Place>>,
+    shelves: Mutex<HashMap<Target, Arc<tokio::sync::Mutex<Shelf>>>>,
     /// How many GPUs work without a number is spread over; found once.
     alike: OnceLock<u16>,
 }
 
-#[derive(Debug, Default)]
-struct Place {
-    shelf: Arc<tokio::sync::Mutex<Shelf>>,
-    /// Tickets that are out.
-    waiting: usize,
-}
-
-/// A place in the queue of one device; dropping it leaves the queue.
+/// A device that nobody else has until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Ticket {
-    /// Which device.
+pub(crate) struct Device {
     pub(crate) target: Target,
-    /// Whoever holds its lock has the device.
-    pub(crate) shelf: Arc<tokio::sync::Mutex<Shelf>>,
-    devices: Arc<Devices>,
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        if let Some(place) = self.devices.places.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&self.target) {
-            place.waiting = place.waiting.saturating_sub(1);
-        }
-    }
+    pub(crate) shelf: OwnedMutexGuard<Shelf>,
 }
 
 impl Devices {
-    /// A place in the queue of the wanted device; of any, in the shortest queue.
-    pub(crate) fn queue(self: &Arc<Self>, wanted: Target) -> Ticket {
-        let candidates = match (wanted.backend, wanted.device) {
+    /// The devices that do for a wanted one: all that are alike where it has no number. At least one.
+    pub(crate) fn choices(&self, wanted: Target) -> Vec<Target> {
+        match (wanted.backend, wanted.device) {
             (Backend::Cuda, None) => (0..*self.alike.get_or_init(count)).map(Target::cuda).collect(),
             _ => vec![wanted],
-        };
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let shortest = candidates.into_iter().min_by_key(|target| places.get(target).map_or(0, |place| place.waiting));
-        let target = shortest.unwrap_or(wanted);
-        let place = places.entry(target).or_default();
-        place.waiting += 1;
-        Ticket { target, shelf: Arc::clone(&place.shelf), devices: Arc::clone(self) }
+        }
+    }
+
+    /// Waits for one of these devices, whichever is free first: work takes longer one time than another, so who waits is bound to none of them.
+    pub(crate) async fn take(&self, choices: &[Target]) -> Device {
+        let waiting = choices.iter().map(|&target| {
+            let there = self.shelf(target);
+            Box::pin(async move { Device { target, shelf: there.lock_owned().await } })
+        });
+        select_all(waiting).await.0
+    }
+
+    fn shelf(&self, target: Target) -> Arc<tokio::sync::Mutex<Shelf>> {
+        Arc::clone(self.shelves.lock().unwrap_or_else(PoisonError::into_inner).entry(target).or_default())
     }
 
     /// What is kept on all devices.
     pub(crate) fn shelves(&self) -> Vec<Arc<tokio::sync::Mutex<Shelf>>> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner).values().map(|place| Arc::clone(&place.shelf)).collect()
+        self.shelves.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 }
 
@@ -89,30 +80,40 @@ fn alike(driver: &Path) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
     use super::*;
 
-    fn with(alike: u16) -> Arc<Devices> {
-        Arc::new(Devices { alike: OnceLock::from(alike), ..Devices::default() })
+    const ANY: Target = Target { backend: Backend::Cuda, device: None };
+
+    fn with(alike: u16) -> Devices {
+        Devices { alike: OnceLock::from(alike), ..Devices::default() }
     }
 
-    #[test]
-    fn work_for_any_device_goes_where_least_waits() {
+    #[tokio::test]
+    async fn work_for_any_device_goes_where_one_is_free_first() {
         let devices = with(3);
-        let any = Target { backend: Backend::Cuda, device: None };
-        let named = devices.queue(Target::cuda(1));
-        let tickets: Vec<Ticket> = (0..5).map(|_| devices.queue(any)).collect();
-        let numbers: Vec<_> = tickets.iter().map(|ticket| ticket.target.to_string()).collect();
-        assert_eq!(numbers, ["cuda:0", "cuda:2", "cuda:0", "cuda:1", "cuda:2"]);
-        drop((named, tickets));
-        assert_eq!(devices.queue(any).target, Target::cuda(0), "who has left is not counted");
+        let any = devices.choices(ANY);
+        let named = devices.take(&[Target::cuda(1)]).await;
+        let (first, second) = (devices.take(&any).await, devices.take(&any).await);
+        assert_eq!([named.target, first.target, second.target], [1, 0, 2].map(Target::cuda));
+        let waiting = devices.take(&any);
+        tokio::pin!(waiting);
+        assert!(timeout(Duration::from_millis(20), &mut waiting).await.is_err());
+        drop(second);
+        assert_eq!(waiting.await.target, Target::cuda(2));
     }
 
-    #[test]
-    fn a_device_has_one_lock_however_it_is_asked_for() {
+    #[tokio::test]
+    async fn a_device_is_had_by_one_however_it_is_asked_for() {
         let devices = with(1);
-        let any = devices.queue(Target { backend: Backend::Cuda, device: None });
-        assert!(Arc::ptr_eq(&any.shelf, &devices.queue(Target::cuda(0)).shelf));
-        assert!(!Arc::ptr_eq(&any.shelf, &devices.queue(Target::CPU).shelf));
+        let first = devices.take(&devices.choices(ANY)).await;
+        assert!(timeout(Duration::from_millis(20), devices.take(&[Target::cuda(0)])).await.is_err());
+        assert_eq!(devices.take(&devices.choices(Target::CPU)).await.target, Target::CPU);
+        drop(first);
+        devices.take(&[Target::cuda(0)]).await;
     }
 
     #[test]

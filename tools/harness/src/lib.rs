@@ -8,6 +8,7 @@
 
 mod error;
 mod interpreter;
+mod occupancy;
 mod package;
 pub mod sandbox;
 mod scratch;
@@ -17,6 +18,7 @@ mod worker;
 
 pub use error::HarnessError;
 pub use interpreter::Interpreter;
+pub use occupancy::{Company, Turn, gpu_turn, turn};
 pub use package::Package;
 pub use scratch::{Scratch, copy_beneath, default_cache, read_beneath};
 pub use surroundings::{find_program, visible_devices};

@@ -18,7 +18,6 @@ mod claim;
 mod compare;
 mod compiled;
 mod counters;
-mod counting;
 mod cpu;
 mod descriptions;
 mod diagnosis;

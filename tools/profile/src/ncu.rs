@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernelwright_harness::sandbox::Around;
-use kernelwright_harness::{LaunchError, Role, Scratch, WorkerLog, find_program};
+use kernelwright_harness::{LaunchError, Role, Scratch, WorkerLog, find_program, turn};
 use kernelwright_protocol::{Nanoseconds, ProfilerKind, Target};
 use serde::Deserialize;
 use tokio::sync::Mutex;
@@ -21,7 +21,7 @@ use tokio::sync::Mutex;
 use crate::capture::Capture;
 use crate::claim::Ran;
 use crate::workers::{Asked, IDLE, Session, Workers};
-use crate::{ProfileError, ProfileRequest, counting, import, kept, timed};
+use crate::{ProfileError, ProfileRequest, import, kept, timed};
 
 /// Where installers put it, beside the `PATH`.
 const FOLDERS: [&str; 2] = ["/usr/local/cuda/bin", "/opt/nvidia/nsight-compute"];
@@ -54,6 +54,8 @@ const SECTIONS: [&str; 11] = [
     "SourceCounters",
 ];
 const REPORT: &str = "profile.ncu-rep";
+/// What a machine has once.
+const COUNTERS: &str = "counters";
 /// Writing the report after the worker's end.
 const WRITING: Duration = Duration::from_secs(60);
 const LOG_BYTES: u64 = 16 << 10;
@@ -96,7 +98,8 @@ impl Ncu {
         let (mut session, reports) = self.loaded(workers, request, role, &program).await?;
         let log = session.asked.worker.log().clone();
         let ran: Ran = session.ask("run", "timing calls").await.map_err(|error| worded(error, &log))?;
-        let alone = counting::alone().await;
+        // One at a time on this machine: ncu keeps its runs apart by a file in the folder for temporary files, and each worker has one of its own.
+        let alone = turn(COUNTERS).await;
         let Ranged { calls } = session.ask("range", "counting with Nsight Compute").await.map_err(|error| worded(error, &log))?;
         drop(alone);
         let (_scratch, _log) = session.asked.leave(WRITING).await;

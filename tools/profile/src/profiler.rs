@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kernelwright_compile::{CompileError, CompileTarget, KernelCompiler};
-use kernelwright_harness::Role;
 use kernelwright_harness::sandbox::Limits;
+use kernelwright_harness::{Company, Role, gpu_turn};
 use kernelwright_protocol::{Backend, ContentHash, KernelTime, ProfilerKind, Target, TargetDescription};
 use serde_json::json;
 use tokio::sync::Mutex;
@@ -112,12 +112,15 @@ impl Profiler {
 
     /// Describes a target; the second time for the same target costs nothing. `say` is told what is being done.
     pub async fn describe(&self, target: Target, say: &(dyn Fn(&str) + Sync)) -> Result<TargetDescription, ProfileError> {
-        self.described(&mut *self.known.lock().await, target, say).await
+        let mut known = self.known.lock().await;
+        let _alone = gpu_turn(target, Company::Nobody).await;
+        self.described(&mut known, target, say).await
     }
 
     /// The profilers of a target, best first, and whether each works here and now: all are tried.
     pub async fn rungs(&self, target: Target) -> Result<Vec<Rung>, ProfileError> {
         let mut known = self.known.lock().await;
+        let _alone = gpu_turn(target, Company::Nobody).await;
         let mut rungs = Vec::new();
         for &profiler in ladder::order(target.backend) {
             let candidate = (profiler == ProfilerKind::Static).then(|| ladder::TRIAL_CANDIDATE.to_owned());
@@ -133,6 +136,8 @@ impl Profiler {
     /// A candidate runs in a confined process together with the problem; its figures are its own claims.
     pub async fn capture(&self, request: &ProfileRequest, say: &(dyn Fn(&str) + Sync)) -> Result<Taken, ProfileError> {
         let mut known = self.known.lock().await;
+        // Evaluations of other processes are measured on the same GPU.
+        let _alone = gpu_turn(request.target, Company::Nobody).await;
         let order = ladder::order(request.target.backend);
         let choices = match &request.profiler {
             Some(chosen) if order.contains(chosen) => std::slice::from_ref(chosen),

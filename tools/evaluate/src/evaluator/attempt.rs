@@ -2,12 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use kernelwright_harness::{Company, gpu_turn};
 use kernelwright_protocol::{Backend, Evaluation, ProblemId, Verdict};
 use tokio_util::sync::CancellationToken;
 
 use super::case::{Case, build};
 use super::{Evaluator, until};
 use crate::deep_check::Sanitizer;
+use crate::devices::Device;
 use crate::problem::Problem;
 use crate::shelf::{Key, Shelf};
 use crate::workshop::{Bench, Started, TritonMode, Workshop};
@@ -25,30 +27,33 @@ impl Evaluator {
     ) -> Result<Evaluation, EvaluateError> {
         let began = Instant::now();
         let sanitizer = request.options.deep_check.then(|| Sanitizer::find(request.target)).transpose()?;
-        let ticket = self.inner.devices.queue(request.target);
-        let request = &EvaluateRequest { target: ticket.target, ..request.clone() };
+        let choices = self.inner.devices.choices(request.target);
         let workshop = self.workshop().await?;
         let triton = TritonMode::of(&request.candidate_source, request.target);
         let limits = request.options.limits.unwrap_or(self.inner.settings.limits);
         let bench = Bench { backend: request.target.backend, triton, process: limits.process };
         // Compilers take nothing from what is measured on a GPU; on the processors that they would share with it, they wait their turn.
         let early = match request.target.backend {
-            Backend::Cuda => Some(until(cancelled, build(workshop, request, &limits, say)).await?),
+            Backend::Cuda => {
+                let for_one = EvaluateRequest { target: choices[0], ..request.clone() };
+                Some(until(cancelled, build(workshop, &for_one, &limits, say)).await?)
+            }
             Backend::Cpu => None,
         };
         say("waiting for the target");
-        let mut loaded = until(cancelled, ticket.shelf.lock()).await?;
+        let Device { target, shelf: mut loaded } = until(cancelled, self.inner.devices.take(&choices)).await?;
+        let request = &EvaluateRequest { target, ..request.clone() };
         let key = Key { problem: ProblemId::of(&request.problem_source), tf32: request.options.tf32 };
         let is_crowded = loaded.holds_others(&key);
         let place = Place { workshop, bench, key: &key, sanitizer: sanitizer.as_ref(), cancelled };
-        let case = Case { began, request, workshop, triton, limits, next: None, early };
+        let case = Case { began, request, workshop, triton, limits, next: None, early, turn: None };
         let first = Box::pin(self.on_target(&mut loaded, &place, case, say)).await;
         if !(is_crowded && ran_out_of_memory(&first)) {
             return first;
         }
         say("making room: memory of the target has run out");
         loaded.end_all().await;
-        let case = Case { began, request, workshop, triton, limits, next: None, early: None };
+        let case = Case { began, request, workshop, triton, limits, next: None, early: None, turn: None };
         Box::pin(self.on_target(&mut loaded, &place, case, say)).await
     }
 
@@ -61,6 +66,7 @@ impl Evaluator {
         say: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<Evaluation, EvaluateError> {
         let Place { workshop, bench, key, sanitizer, cancelled } = *place;
+        case.turn = until(cancelled, gpu_turn(case.request.target, Company::Others)).await?;
         let known = loaded.take(key);
         loaded.rest().await;
         let is_known = known.is_some();

@@ -2,11 +2,13 @@
 
 use std::num::NonZeroU32;
 
+use kernelwright_harness::{Company, gpu_turn};
 use kernelwright_protocol::{BaselineReport, ProblemId, Target};
 
 use super::Evaluator;
 use crate::baselines::{self, Reload};
 use crate::batch::Room;
+use crate::devices::Device;
 use crate::problem::BASE;
 use crate::shelf::Key;
 use crate::{BaselineChoice, EvaluateError, command, correctness, draws, sets, wire};
@@ -27,9 +29,8 @@ impl Evaluator {
             return command::measure_baseline(command, &command::identity(source, name, target, tf32), &self.command_log()).await;
         }
         let workshop = self.workshop().await?;
-        let ticket = self.inner.devices.queue(target);
-        let target = ticket.target;
-        let mut loaded = ticket.shelf.lock().await;
+        let Device { target, shelf: mut loaded } = self.inner.devices.take(&self.inner.devices.choices(target)).await;
+        let _alone = gpu_turn(target, Company::Nobody).await;
         let key = Key { problem: ProblemId::of(source), tf32 };
         let setting = workshop.setting(target, tf32);
         let known = loaded.take(&key);

@@ -2,11 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use kernelwright_harness::{Company, Turn, gpu_turn};
 use kernelwright_protocol::{Correct, NotMeasured};
+use tokio::time::timeout;
 
 use crate::baselines::{self, Reload};
 use crate::batch::Room;
 use crate::builds::{Builds, Built};
+use crate::calibration;
 use crate::candidate::{Candidate, Offer};
 use crate::correctness::{self, Passed};
 use crate::draws::{self, Draw};
@@ -15,6 +18,9 @@ use crate::timing::{self, Session};
 use crate::verdict::Stop;
 use crate::workshop::{Bench, TritonMode, Workshop};
 use crate::{EvaluateRequest, Limits, floor, sets};
+
+/// A turn that comes within this needs no word.
+const SOON: Duration = Duration::from_millis(300);
 
 /// One candidate on one problem, with both workers running.
 pub(super) struct Case<'a> {
@@ -28,6 +34,8 @@ pub(super) struct Case<'a> {
     pub(super) next: Option<Bench>,
     /// What was built before the target was taken; none where that is still to be done.
     pub(super) early: Option<Result<Built, Stop>>,
+    /// The turn on a GPU that other processes of this machine may use as well.
+    pub(super) turn: Option<Turn>,
 }
 
 impl Case<'_> {
@@ -78,7 +86,7 @@ impl Case<'_> {
 
     /// Checks and times the candidate on the selected set of inputs.
     async fn judge(
-        &self,
+        &mut self,
         problem: &mut Problem,
         candidate: &mut Candidate,
         base: Inputs,
@@ -95,7 +103,23 @@ impl Case<'_> {
         if self.triton == TritonMode::Interpreted {
             return Ok(untimed(passed, "Triton's interpreter checks correctness only; times need a GPU"));
         }
-        self.time(problem, candidate, passed, build, &reload, say).await
+        self.alone(say).await;
+        let timed = self.time(problem, candidate, passed, build, &reload, say).await;
+        self.turn = None;
+        self.turn = gpu_turn(self.request.target, Company::Others).await;
+        timed
+    }
+
+    /// Waits until no other process of this machine runs kernels on the GPU.
+    async fn alone(&mut self, say: &(dyn Fn(&str) + Send + Sync)) {
+        self.turn = None;
+        let mut turn = std::pin::pin!(gpu_turn(self.request.target, Company::Nobody));
+        self.turn = if let Ok(turn) = timeout(SOON, &mut turn).await {
+            turn
+        } else {
+            say("waiting to have the GPU alone: another process of this machine uses it");
+            turn.await
+        };
     }
 
     async fn time(
@@ -108,6 +132,10 @@ impl Case<'_> {
         say: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<Correct, Stop> {
         let EvaluateRequest { target, options, .. } = self.request;
+        self.workshop.quiet(*target).await;
+        if calibration::stays_busy(problem, target.backend, say).await? {
+            return Ok(untimed(passed, "something else uses the GPU all the time: no time of a kernel is worth anything meanwhile"));
+        }
         let room = Room::of_one_side(passed.bytes_per_call, &self.limits, problem);
         let kinds = options.baselines.kinds();
         baselines::ensure(problem, kinds, room, reload, say).await?;
@@ -125,7 +153,6 @@ impl Case<'_> {
             first_call: passed.first_call,
             trials: passed.trials.clone(),
         };
-        self.workshop.quiet(*target).await;
         let measured = timing::measure(problem, candidate, session, say).await?;
         floor::check(problem, &measured.timing, passed.written_per_call).await?;
         passed.trials.timed_calls_verified = measured.verified;

@@ -30,7 +30,7 @@ pub struct Evaluator {
 struct Inner {
     settings: Settings,
     workshop: OnceCell<Workshop>,
-    devices: Arc<Devices>,
+    devices: Devices,
     /// Counts uses, to tell whether one has been the last for long.
     uses: AtomicU64,
 }
@@ -42,7 +42,7 @@ impl Evaluator {
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         kernelwright_harness::supervise();
-        let inner = Inner { settings, workshop: OnceCell::new(), devices: Arc::default(), uses: AtomicU64::new(0) };
+        let inner = Inner { settings, workshop: OnceCell::new(), devices: Devices::default(), uses: AtomicU64::new(0) };
         Self { inner: Arc::new(inner) }
     }
 

@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 pub(crate) use self::facts::Facts;
-use self::traffic::Drawn;
 pub(crate) use self::traffic::{BASE, Comparison, Inputs, Outcome, Placed, Recipe, TimedOutcome, TimedOutcomes, alike};
+use self::traffic::{Blocks, Drawn};
 use crate::EvaluateError;
 use crate::draws::{self, Draw, DrawKind};
 use crate::request::trusted;
@@ -194,12 +194,14 @@ impl Problem {
     /// Writes the inputs of an entry into device memory of the candidate, which is stopped: for each call where its tensors lie and by how much
     /// they are rotated. Whether that was possible.
     pub(crate) async fn fill(&mut self, entry: u32, calls: &[(Vec<Value>, u32)]) -> Result<bool, EvaluateError> {
+        let mut blocks = Blocks::default();
         let call = |(located, by): &(Vec<Value>, u32)| {
-            let memory: Vec<_> = located.iter().map(|tensor| &tensor["memory"]["cuda_ipc"]).collect();
-            json!({"memory": memory, "rotate": by})
+            let places: Vec<_> = located.iter().map(|tensor| blocks.place(&tensor["memory"]["cuda_ipc"])).collect();
+            json!({"places": places, "rotate": by})
         };
         let calls: Vec<_> = calls.iter().map(call).collect();
-        match self.ask::<Value>("fill", json!({"entry": entry, "calls": calls}), &[]).await {
+        let fields = json!({"entry": entry, "blocks": blocks.described, "calls": calls});
+        match self.ask::<Value>("fill", fields, &[]).await {
             Ok(_) => Ok(true),
             Err(EvaluateError::Problem(refusal)) if refusal.kind == "unsupported" => Ok(false),
             Err(error) => Err(error),

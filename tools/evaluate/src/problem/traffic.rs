@@ -1,5 +1,6 @@
 //! What goes between the two sides of an evaluation: inputs, what a call has left behind, what comparing it came to, and the calls of a batch.
 
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 
 use kernelwright_protocol::Mismatch;
@@ -133,6 +134,27 @@ impl Placed {
     }
 }
 
+/// The allocations of device memory in which tensors of many calls lie, each described once: a handle takes longer to say than everything else of a
+/// call.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    pub(super) described: Vec<Value>,
+    /// Their numbers by device and handle.
+    known: HashMap<(u64, String), usize>,
+}
+
+impl Blocks {
+    /// The number of the allocation that holds a located tensor, and where in it; null for one that lies in none.
+    pub(super) fn place(&mut self, memory: &Value) -> Value {
+        let (Some(handle), Some(device)) = (memory["handle"].as_str(), memory["device"].as_u64()) else { return Value::Null };
+        let number = *self.known.entry((device, handle.to_owned())).or_insert_with(|| {
+            self.described.push(json!({"handle": handle, "device": device}));
+            self.described.len() - 1
+        });
+        json!([number, memory["handle_offset"]])
+    }
+}
+
 /// The entry that timing builds on: the first draw of the problem's own distribution.
 pub(crate) const BASE: u32 = 0;
 
@@ -140,4 +162,18 @@ pub(crate) const BASE: u32 = 0;
 pub(crate) fn alike(tensors: &[Value], others: &[Value]) -> bool {
     let same = |(a, b): (&Value, &Value)| ["dtype", "shape", "strides", "nbytes"].iter().all(|field| a[field] == b[field]);
     tensors.len() == others.len() && tensors.iter().zip(others).all(same)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_allocation_is_described_once() {
+        let mut blocks = Blocks::default();
+        let memory = |handle: &str, offset: u64| json!({"handle": handle, "handle_offset": offset, "address": 1, "device": 0});
+        let places = [memory("a", 0), memory("b", 512), memory("a", 1024), Value::Null].map(|memory| blocks.place(&memory));
+        assert_eq!(places, [json!([0, 0]), json!([1, 512]), json!([0, 1024]), Value::Null]);
+        assert_eq!(blocks.described, [json!({"handle": "a", "device": 0}), json!({"handle": "b", "device": 0})]);
+    }
 }

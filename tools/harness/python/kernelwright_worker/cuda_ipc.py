@@ -154,14 +154,17 @@ class Outbox:
 
 def read(memory: object, nbytes: int) -> Tensor:
     """Copies a window out of another process's device memory into a flat byte tensor of our own, and drops the mapping."""
-    handle, offset, device = _parse(memory)
+    handle, device = _parse(memory)
+    offset = memory.get("handle_offset")  # type: ignore[attr-defined]
+    if type(offset) is not int:
+        raise Untransportable("malformed device memory")
     copy = torch.empty(nbytes, dtype=torch.uint8, device=torch.device("cuda", device))
     mapped = ctypes.c_uint64()
     try:
         with torch.cuda.device(device):
             _call("cuIpcOpenMemHandle_v2", ctypes.byref(mapped), handle, _LAZY_ENABLE_PEER_ACCESS)
             try:
-                _check_window(mapped.value, offset, nbytes)
+                Block(mapped.value).check(offset, nbytes)
                 _call("cuMemcpyDtoD_v2", copy.data_ptr(), mapped.value + offset, nbytes)
                 torch.cuda.synchronize(device)
             finally:
@@ -171,54 +174,70 @@ def read(memory: object, nbytes: int) -> Tensor:
     return copy
 
 
+class Block:
+    """An allocation of another process, mapped here."""
+
+    def __init__(self, base: int) -> None:
+        start, size = _extent(base)
+        self.base = base
+        self._room = start + size - base
+        self._copy = _driver().cuMemcpyDtoD_v2
+
+    def check(self, offset: int, nbytes: int) -> None:
+        """Raises `Untransportable` for a window that reaches beyond it."""
+        if not 0 <= offset <= self._room - nbytes:
+            raise Untransportable(f"a window of {nbytes} bytes at {offset} in device memory of {self._room}")
+
+    def write(self, offset: int, address: int, nbytes: int) -> None:
+        """Copies memory of this process's current device there; does not wait for the copy. Raises `DriverError`, or `Untransportable`."""
+        self.check(offset, nbytes)
+        code = self._copy(self.base + offset, address, nbytes)
+        if code != 0:
+            raise DriverError(f"cuMemcpyDtoD_v2 failed with CUDA error {code}")
+
+
 class Mapped:
     """Allocations of another process, each mapped once: batch after batch lies in the same ones, and mapping takes longer than most copies."""
 
     def __init__(self) -> None:
-        #: By device and handle: where an allocation begins here.
-        self._open: dict[tuple[int, bytes], int] = {}
+        #: By device and handle.
+        self._open: dict[tuple[int, bytes], Block] = {}
 
     def clear(self) -> None:
         """Gives them back: until then their memory is not free, whatever becomes of that process."""
-        for (device, _handle), base in self._open.items():
+        for (device, _handle), block in self._open.items():
             with torch.cuda.device(device):
                 torch.cuda.synchronize(device)
-                _driver().cuIpcCloseMemHandle(base)  # of a process that is gone there is nothing to close
+                _driver().cuIpcCloseMemHandle(block.base)  # of a process that is gone there is nothing to close
         self._open.clear()
 
-    def write(self, memory: object, offset: int, window: Tensor) -> None:
-        """Copies a flat byte tensor of this device to an offset in a window of that process's device memory; does not wait for the copy."""
-        handle, start, device = _parse(memory)
-        base = self._base(handle, device)
-        _check_window(base, start + offset, window.numel())
-        with torch.cuda.device(device):
-            _call("cuMemcpyDtoD_v2", base + start + offset, window.data_ptr(), window.numel())
+    def open(self, described: object, wanted: torch.device) -> list[Block]:
+        """The described allocations, which have to lie on the wanted device; raises `DriverError`, or `Untransportable`."""
+        if not isinstance(described, list):
+            raise Untransportable("blocks that are no list")
+        with torch.cuda.device(wanted):
+            return [self._opened(*_parse(item), wanted) for item in described]
 
-    def _base(self, handle: _Handle, device: int) -> int:
+    def _opened(self, handle: _Handle, device: int, wanted: torch.device) -> Block:
+        if device != wanted.index:
+            raise Untransportable(f"device memory on device {device}, not on {wanted}")
         key = device, bytes(handle.reserved)
         if key not in self._open:
             mapped = ctypes.c_uint64()
-            with torch.cuda.device(device):
-                _call("cuIpcOpenMemHandle_v2", ctypes.byref(mapped), handle, _LAZY_ENABLE_PEER_ACCESS)
-            self._open[key] = mapped.value
+            _call("cuIpcOpenMemHandle_v2", ctypes.byref(mapped), handle, _LAZY_ENABLE_PEER_ACCESS)
+            self._open[key] = Block(mapped.value)
         return self._open[key]
 
 
-def _check_window(base: int, offset: int, nbytes: int) -> None:
-    """Raises `Untransportable` for a window that reaches beyond the allocation which is mapped at `base`."""
-    start, size = _extent(base)
-    if base - start + offset + nbytes > size:
-        raise Untransportable(f"a window of {nbytes} bytes at {offset} in device memory of {size}")
-
-
-def _parse(memory: object) -> tuple[_Handle, int, int]:
+def _parse(memory: object) -> tuple[_Handle, int]:
+    """The handle of an allocation, and on which device it is."""
     try:
         handle = base64.b64decode(memory["handle"], validate=True)  # type: ignore[index]
-        offset, device = memory["handle_offset"], memory["device"]  # type: ignore[index]
+        device = memory["device"]  # type: ignore[index]
     except (TypeError, KeyError, ValueError, binascii.Error) as error:
-        raise Untransportable(f"a malformed device window: {error!r}") from error
-    if len(handle) != _HANDLE_BYTES or type(offset) is not int or offset < 0:
-        raise Untransportable("a malformed device window")
+        raise Untransportable(f"malformed device memory: {error!r}") from error
+    if len(handle) != _HANDLE_BYTES:
+        raise Untransportable("malformed device memory")
     if type(device) is not int or not 0 <= device < torch.cuda.device_count():
         raise Untransportable(f"device memory on device {device!r}")
-    return _Handle((ctypes.c_ubyte * _HANDLE_BYTES)(*handle)), offset, device
+    return _Handle((ctypes.c_ubyte * _HANDLE_BYTES)(*handle)), device

@@ -13,10 +13,12 @@ from torch import Tensor
 
 from .channel import WorkerError
 from .layout import editable_copy, window_of
-from .trees import map_tensors, tensors_of
+from .trees import decode, encode, map_tensors, tensors_of
 
 #: Leading dimensions are counted together until there are this many rows; as in the supervisor.
 _ROWS = 64
+#: Bytes of a tensor up to which launching kernels costs more than what they do.
+_SMALL = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -54,21 +56,41 @@ def apply(inputs: list[Any], recipe: Recipe, device: torch.device) -> list[Any]:
     Integers and bools are only copied: they may be indices, offsets or masks. In a problem without floating inputs they are rolled all the
     same, or every timed call would see equal data; one whose values are sorted is left alone, because it is likely to hold offsets.
     """
-    floating = any(can_scale(tensor) and tensor.numel() > 1 for tensor in tensors_of(inputs))
+    floating = _has_floating(tensors_of(inputs))
+    return map_tensors(inputs, lambda tensor: _changed(tensor, recipe, floating, device))
 
-    def change(tensor: Tensor) -> Tensor:
-        if _is_rotated(tensor):
-            return _rotated(tensor, recipe.rotate, device) if recipe.rotate else _in_one_pass(tensor, recipe, device)
-        copy, elements = editable_copy(tensor, device)
-        scaled = can_scale(tensor)
-        if scaled and recipe.scale != 1.0:
-            elements.detach().mul_(recipe.scale)
-        rolled = scaled if floating else not _is_sorted(tensor)
-        if rolled and recipe.roll and elements.dim() and elements.numel() > 1:
-            elements.detach().copy_(torch.roll(elements.detach(), recipe.roll, _rolled_dimension(elements) if scaled else -1))
-        return copy
 
-    return map_tensors(inputs, change)
+def apply_each(inputs: list[Any], wanted: list[Recipe], device: torch.device) -> list[list[Any]]:
+    """What `apply` gives for each recipe. On a GPU all calls' tensors are made in a few launches where they are small: thousands of calls would
+    otherwise take longer to place than to time."""
+    tensors: list[Tensor] = []
+    tree = encode(inputs, tensors, lambda tensor: tensor)
+    floating = _has_floating(tensors)
+    columns = [
+        _in_few_launches(tensor, wanted)
+        if device.type == "cuda" and tensor.device == device and _is_small(tensor) and not any(recipe.rotate for recipe in wanted)
+        else [_changed(tensor, recipe, floating, device) for recipe in wanted]
+        for tensor in tensors
+    ]
+    return [decode(tree, list(made)) for made in zip(*columns)] if columns else [decode(tree, []) for _ in wanted]
+
+
+def _has_floating(tensors: list[Tensor]) -> bool:
+    return any(can_scale(tensor) and tensor.numel() > 1 for tensor in tensors)
+
+
+def _changed(tensor: Tensor, recipe: Recipe, floating: bool, device: torch.device) -> Tensor:
+    """A tensor as one call has it; `floating` is whether its call has floating tensors."""
+    if _is_rotated(tensor):
+        return _rotated(tensor, recipe.rotate, device) if recipe.rotate else _in_one_pass(tensor, recipe, device)
+    copy, elements = editable_copy(tensor, device)
+    scaled = can_scale(tensor)
+    if scaled and recipe.scale != 1.0:
+        elements.detach().mul_(recipe.scale)
+    rolled = scaled if floating else not _is_sorted(tensor)
+    if rolled and recipe.roll and elements.dim() and elements.numel() > 1:
+        elements.detach().copy_(torch.roll(elements.detach(), recipe.roll, _rolled_dimension(elements) if scaled else -1))
+    return copy
 
 
 def _rolled_dimension(tensor: Tensor) -> int:
@@ -88,6 +110,23 @@ def _in_one_pass(tensor: Tensor, recipe: Recipe, device: torch.device) -> Tensor
     return copy.requires_grad_(tensor.requires_grad)
 
 
+def _is_small(tensor: Tensor) -> bool:
+    """Whether its values twice in a row take next to no memory."""
+    return _is_rotated(tensor) and tensor.numel() * tensor.dtype.itemsize <= _SMALL
+
+
+def _in_few_launches(tensor: Tensor, wanted: list[Recipe]) -> list[Tensor]:
+    """What `_in_one_pass` gives for each recipe: a dense tensor that is rolled lies in one piece in its values twice in a row."""
+    source = tensor.detach()
+    dimension = _rolled_dimension(source)
+    length, step = source.shape[dimension], source.stride(dimension)
+    flat = source.view(-1)
+    twice = torch.cat([flat, flat])
+    windows = [twice.as_strided(source.shape, source.stride(), flat.numel() - recipe.roll % length * step) for recipe in wanted]
+    made = torch._foreach_mul(windows, [recipe.scale for recipe in wanted])
+    return [one.requires_grad_(tensor.requires_grad) for one in made]
+
+
 def _rotated(tensor: Tensor, by: int, device: torch.device) -> Tensor:
     """A dense tensor with its last rows in front. Rows are counted over as many of the leading dimensions as it takes to have `_ROWS` of them."""
     copy = torch.empty_like(tensor.detach(), device=device)
@@ -97,20 +136,41 @@ def _rotated(tensor: Tensor, by: int, device: torch.device) -> Tensor:
 
 def _moved(tensor: Tensor, by: int) -> int:
     """How many elements come in front."""
+    rows = _rows(tensor)
+    return by % rows * (tensor.numel() // rows)
+
+
+def _rows(tensor: Tensor) -> int:
     rows = 1
     for length in tensor.shape:
         if rows >= _ROWS:
             break
         rows *= length
-    return by % rows * (tensor.numel() // rows)
+    return rows
 
 
-def pieces(tensor: Tensor, by: int) -> list[tuple[int, Tensor]]:
-    """The bytes of a tensor as `rotate` puts them: pieces of its window, each with where it goes."""
-    window = window_of(tensor.detach())
-    moved = _moved(tensor, by) * tensor.dtype.itemsize if _is_rotated(tensor) else 0
-    split = window.numel() - moved
-    return [(to, piece) for to, piece in ((0, window[split:]), (moved, window[:split])) if piece.numel()]
+@dataclass(frozen=True)
+class Rotation:
+    """A tensor's window and how `rotate` moves it, for whoever copies it piece by piece."""
+
+    address: int
+    nbytes: int
+    #: Of one row; 0 where rows are not moved.
+    row: int
+    rows: int
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> Rotation:
+        """That of a tensor, which has to outlive it."""
+        window = window_of(tensor.detach())
+        rows = _rows(tensor) if _is_rotated(tensor) else 1
+        return cls(window.data_ptr(), window.numel(), window.numel() // rows if rows > 1 else 0, rows)
+
+    def pieces(self, by: int) -> list[tuple[int, int, int]]:
+        """What lies where: an offset in the rotated window, the address of what belongs there, and its bytes."""
+        moved = by % self.rows * self.row
+        split = self.nbytes - moved
+        return [piece for piece in ((0, self.address + split, moved), (moved, self.address, split)) if piece[2]]
 
 
 def _is_sorted(tensor: Tensor) -> bool:

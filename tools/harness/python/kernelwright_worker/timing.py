@@ -18,7 +18,7 @@ from torch import Tensor
 from .channel import WorkerError
 from .device import Device
 from .layout import Layout, fresh_copy, window_of
-from .recipes import Recipe, apply
+from .recipes import Recipe, apply_each
 from .rooms import Rooms
 from .trees import Untransportable, decode, encode, map_tensors, tensors_of
 
@@ -58,8 +58,10 @@ class Batch:
             if reserved:
                 self._reserve(reserved, *bases.values())
             else:
-                for item in specifications:
-                    self._placed[item["entry"]] = apply(bases[item["base"]], Recipe.parse(item.get("recipe")), self._device.torch)
+                for base, inputs in bases.items():
+                    items = [item for item in specifications if item["base"] == base]
+                    made = apply_each(inputs, [Recipe.parse(item.get("recipe")) for item in items], self._device.torch)
+                    self._placed.update(zip((item["entry"] for item in items), made))
         self._grow(len(specifications))
         self._device.flush_cache()
         self._device.synchronize()

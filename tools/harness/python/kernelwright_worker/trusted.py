@@ -276,12 +276,15 @@ class _Loaded:
 
     def fill(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Writes the inputs of an entry, rotated for each call, into device memory of the candidate, while that is stopped."""
-        tensors = tensors_of(self._base(body["entry"]))
+        rotations = [recipes.Rotation.of(tensor) for tensor in tensors_of(self._base(body["entry"]))]
         try:
+            blocks = self._mapped.open(body["blocks"], self._device.torch)
             for call in body["calls"]:
-                for tensor, memory in zip(tensors, call["memory"], strict=True):
-                    for offset, piece in recipes.pieces(tensor, call["rotate"]):
-                        self._mapped.write(memory, offset, piece)
+                for rotation, place in zip(rotations, call["places"], strict=True):
+                    if place is None and rotation.nbytes:
+                        raise Untransportable("inputs of a call that do not lie on the device")
+                    for offset, address, nbytes in rotation.pieces(call["rotate"]):
+                        blocks[place[0]].write(place[1] + offset, address, nbytes)
         except cuda_ipc.DriverError as error:
             raise Untransportable(f"device memory that cannot be written: {error}") from error
         # What was written last would otherwise be found there sooner than what was written first. Returns when all is written.
