@@ -2,10 +2,10 @@
 
 use std::num::NonZeroU32;
 
-use kernelwright_harness::{Company, gpu_turn};
 use kernelwright_protocol::{BaselineReport, ProblemId, Target};
 
 use super::Evaluator;
+use super::case::alone;
 use crate::baselines::{self, Reload};
 use crate::batch::Room;
 use crate::devices::Device;
@@ -30,7 +30,7 @@ impl Evaluator {
         }
         let workshop = self.workshop().await?;
         let Device { target, shelf: mut loaded } = self.inner.devices.take(&self.inner.devices.choices(target)).await;
-        let _alone = gpu_turn(target, Company::Nobody).await;
+        let _alone = alone(target, say).await;
         let key = Key { problem: ProblemId::of(source), tf32 };
         let setting = workshop.setting(target, tf32);
         let known = loaded.take(&key);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use kernelwright_harness::{Company, Turn, gpu_turn};
-use kernelwright_protocol::{Correct, NotMeasured};
+use kernelwright_protocol::{Correct, NotMeasured, Target};
 use tokio::time::timeout;
 
 use crate::baselines::{self, Reload};
@@ -36,6 +36,8 @@ pub(super) struct Case<'a> {
     pub(super) early: Option<Result<Built, Stop>>,
     /// The turn on a GPU that other processes of this machine may use as well.
     pub(super) turn: Option<Turn>,
+    /// Whether no other process has a turn on it meanwhile.
+    pub(super) is_alone: bool,
 }
 
 impl Case<'_> {
@@ -104,22 +106,16 @@ impl Case<'_> {
             return Ok(untimed(passed, "Triton's interpreter checks correctness only; times need a GPU"));
         }
         self.alone(say).await;
-        let timed = self.time(problem, candidate, passed, build, &reload, say).await;
-        self.turn = None;
-        self.turn = gpu_turn(self.request.target, Company::Others).await;
-        timed
+        self.time(problem, candidate, passed, build, &reload, say).await
     }
 
-    /// Waits until no other process of this machine runs kernels on the GPU.
+    /// Has the GPU alone from here on: what is left to do after the times takes less time than it may take to be let in again among others.
     async fn alone(&mut self, say: &(dyn Fn(&str) + Send + Sync)) {
-        self.turn = None;
-        let mut turn = std::pin::pin!(gpu_turn(self.request.target, Company::Nobody));
-        self.turn = if let Ok(turn) = timeout(SOON, &mut turn).await {
-            turn
-        } else {
-            say("waiting to have the GPU alone: another process of this machine uses it");
-            turn.await
-        };
+        if !self.is_alone {
+            self.turn = None;
+            self.turn = alone(self.request.target, say).await;
+            self.is_alone = true;
+        }
     }
 
     async fn time(
@@ -164,6 +160,16 @@ impl Case<'_> {
             sets: vec![],
         })
     }
+}
+
+/// Waits until no other process of this machine runs kernels on the GPU.
+pub(super) async fn alone(target: Target, say: &(dyn Fn(&str) + Send + Sync)) -> Option<Turn> {
+    let mut turn = std::pin::pin!(gpu_turn(target, Company::Nobody));
+    if let Ok(turn) = timeout(SOON, &mut turn).await {
+        return turn;
+    }
+    say("waiting to have the GPU alone: another process of this machine uses it");
+    turn.await
 }
 
 /// Builds ahead what a candidate has torch build.

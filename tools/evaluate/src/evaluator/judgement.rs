@@ -1,5 +1,6 @@
 //! From a candidate's process to an evaluation: the verdict, the deep check of what is correct, and what is worth knowing beside them.
 
+use kernelwright_harness::{Company, gpu_turn};
 use kernelwright_protocol::{CandidateId, DeepCheck, Evaluation, Finding, ProblemId, Sandbox, Severity, Verdict};
 use tokio_util::sync::CancellationToken;
 
@@ -54,6 +55,9 @@ impl Case<'_> {
         };
         let mut deep_check = None;
         if let (Some(sanitizer), Verdict::Correct(_)) = (sanitizer, &verdict) {
+            // It takes long and measures nothing.
+            self.turn = None;
+            self.turn = gpu_turn(self.request.target, Company::Others).await;
             let found = until(cancelled, self.examine(sanitizer, problem, say)).await??;
             findings.extend(deep_check::findings(&found));
             verdict = deep_check::verdict(&found).unwrap_or(verdict);
