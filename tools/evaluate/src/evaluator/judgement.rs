@@ -57,7 +57,7 @@ impl Case<'_> {
         if let (Some(sanitizer), Verdict::Correct(_)) = (sanitizer, &verdict) {
             // It takes long and measures nothing.
             self.turn = None;
-            self.turn = gpu_turn(self.request.target, Company::Others).await;
+            self.turn = until(cancelled, gpu_turn(self.request.target, Company::Others)).await?;
             let found = until(cancelled, self.examine(sanitizer, problem, say)).await??;
             findings.extend(deep_check::findings(&found));
             verdict = deep_check::verdict(&found).unwrap_or(verdict);
