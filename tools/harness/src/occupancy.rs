@@ -4,7 +4,8 @@
 //! whoever only computes is there among others. Before either, a gate is passed, which stays shut while somebody waits to be alone: those who
 //! come and go would otherwise never leave the GPU to him.
 //!
-//! A turn is a lock on a file in the folder for temporary files, and ends with its process. Where that folder keeps no locks nobody waits.
+//! A turn is a lock on a file in the folder for temporary files, and ends with its process. Where that folder keeps no locks nobody waits, and
+//! nobody waits for ever: anybody on the machine can hold such a lock. Who measures looks whether the GPU is idle in any case.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -12,10 +13,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use kernelwright_protocol::{Backend, Target};
+use tokio::time::timeout;
 
 use crate::surroundings::visible_devices;
 
 const AGAIN: Duration = Duration::from_millis(10);
+
+/// Longer than any turn that measures something takes.
+const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
 /// A turn; dropping it ends it.
 #[derive(Debug)]
@@ -32,18 +37,18 @@ pub enum Company {
     Nobody,
 }
 
-/// Waits for a turn with something that this machine has once; none where nobody keeps turns.
+/// Waits for a turn with something that this machine has once; none where nobody keeps turns, or somebody keeps his for too long.
 pub async fn turn(name: &str) -> Option<Turn> {
     let file = open(&std::env::temp_dir(), name)?;
-    taken(&file, File::try_lock).await?;
+    timeout(PATIENCE, taken(&file, File::try_lock)).await.ok()??;
     Some(Turn { _lock: file })
 }
 
-/// Waits for a turn on a GPU; none for other targets, and where nobody keeps turns.
+/// Waits for a turn on a GPU; none for other targets, where nobody keeps turns, and where somebody keeps his for too long.
 pub async fn gpu_turn(target: Target, company: Company) -> Option<Turn> {
     match target.backend {
         Backend::Cpu => None,
-        Backend::Cuda => turn_in(&std::env::temp_dir(), &gpu_name(target), company).await,
+        Backend::Cuda => timeout(PATIENCE, turn_in(&std::env::temp_dir(), &gpu_name(target), company)).await.ok()?,
     }
 }
 
@@ -85,8 +90,6 @@ async fn taken(file: &File, attempt: impl Fn(&File) -> Result<(), TryLockError>)
 
 #[cfg(test)]
 mod tests {
-    use tokio::time::timeout;
-
     use super::*;
 
     #[tokio::test]
