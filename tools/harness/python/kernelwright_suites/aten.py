@@ -68,10 +68,15 @@ class Input:
         text = f"draw({self.shape}, {self.dtype}, {_number(self.low, self.dtype)}, {_number(self.high, self.dtype)}"
         return f"{text}, {self.strides})" if self.strides is not None else f"{text})"
 
-    def draw(self) -> Tensor:
-        """A tensor as the problem file draws it."""
+    def draw(self, run: int) -> Tensor:
+        """A tensor as the problem file draws it. What lies between its elements in memory is another in the next run."""
         low, high = (self.low, self.high) if self.dtype.is_floating_point else (int(self.low), int(self.high))
-        return _draw(self.shape, self.dtype, low, high, self.strides)
+        drawn = _draw(self.shape, self.dtype, low, high, self.strides)
+        if self.strides is None:
+            return drawn
+        length = 1 + sum((n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True))
+        memory = torch.full((length,), (low, high)[run % 2], dtype=self.dtype)
+        return memory.as_strided(self.shape, self.strides).copy_(drawn)
 
 
 @dataclass(frozen=True)
@@ -110,10 +115,12 @@ class Call:
         named = "".join(f", {name}={_text(value)}" for name, value in self.kwargs.items())
         return template.format(*args, all=", ".join(args), named=named)
 
-    def run(self, function: Any, inputs: tuple[Input, ...]) -> Any:
-        """Calls the operator on inputs drawn afresh."""
+    def run(self, function: Any, inputs: tuple[Input, ...], run: int) -> Any:
+        """Calls the operator on inputs drawn afresh, the same in every run."""
         torch.manual_seed(7)
-        drawn = [item.draw() for item in inputs]
+        drawn = [item.draw(run) for item in inputs]
+        # Another state in every run: a generator that was seeded the same would hide that it was asked.
+        torch.manual_seed(run)
         args = [_filled(value, drawn) for value in self.args]
         return function(*args, **{name: _filled(value, drawn) for name, value in self.kwargs.items()})
 
@@ -181,7 +188,7 @@ def _sets(entry: Any, call: Call, dtype: str) -> dict[str, tuple[Input, ...]] | 
     """The sets of one dtype by name, or why there is none."""
 
     def objection(inputs: tuple[Input, ...]) -> str | None:
-        result, reason = operators.runs_alike(lambda: call.run(entry.op, inputs))
+        result, reason = operators.runs_alike(lambda run: call.run(entry.op, inputs, run))
         return reason or _unusable(result)
 
     refused = objection(call.inputs)

@@ -8,14 +8,33 @@ import subprocess
 import sys
 import unittest
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 from support import ROOT, WorkerCase
+
+import torch
+
+from kernelwright_suites import aten
 
 
 def generate() -> str:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
     command = [sys.executable, "-B", str(ROOT / "suite.py"), "aten"]
     return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+
+
+class Sets(unittest.TestCase):
+    def test_what_reads_beside_strided_inputs_or_draws_numbers_gives_no_set(self) -> None:
+        call = aten.Call.of((torch.rand(4, 4),), {})
+        assert call is not None
+        for function, names in (
+            (lambda x: x + 1, {"float32 small", "float32 medium", "float32 strided"}),
+            # Whatever memory holds between the elements shows, now and then.
+            (lambda x: x.as_strided((x.shape[0] + 1,), (1,)), {"float32 small", "float32 medium"}),
+            (lambda x: x + torch.rand_like(x), None),
+        ):
+            found = aten._sets(SimpleNamespace(name="of_this_test", op=function), call, "float32")
+            self.assertEqual(None if isinstance(found, str) else found.keys(), names)
 
 
 class Aten(WorkerCase):
