@@ -29,7 +29,7 @@ endif
 TARGET ?= cpu
 COUNT ?= 500
 
-.PHONY: help demo test test-gpu adversarial soak bench bench-evaluator lint deny env build clean
+.PHONY: help demo test test-gpu adversarial soak bench bench-evaluator bench-profiler lint deny env build clean
 
 help: ## Show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -84,6 +84,10 @@ bench: $(ENV_READY) build ## Measure what the product itself costs: start, memor
 bench-evaluator: $(ENV_READY) ## Measure the evaluator: time of a verdict, verdicts a minute, repeatability (TARGET=cpu or cuda)
 	cargo build --release --locked -p kernelwright -p kernelwright-tests --bins
 	target/release/bench_evaluator --target $(TARGET)
+
+bench-profiler: $(ENV_READY) ## Measure how long profiles take, and the same taken by hand (TARGET=cpu or cuda)
+	cargo build --release --locked -p kernelwright -p kernelwright-tests --bins
+	target/release/bench_profiler --target $(TARGET)
 
 lint: ## Check formatting and lints
 	cargo fmt --check

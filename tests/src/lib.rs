@@ -1,8 +1,11 @@
-//! What the end-to-end tests share: where the real executable and the Python with torch are, the adversarial suite, the planted bottlenecks, and the example kernels.
+//! What the end-to-end tests share: where the real executable and the Python with torch are, the adversarial suite, the planted bottlenecks, the example kernels,
+//! and what benchmarks measure and print.
 
 pub mod adversarial;
 pub mod bottlenecks;
 pub mod examples;
+pub mod figures;
+pub mod softmax;
 
 use std::path::{Path, PathBuf};
 

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 use kernelwright_evaluate::{CompileRequest, KernelCompiler};
 use kernelwright_profile::{ProfileError, ProfileRequest, Profiler, Settings, Taken};
@@ -240,6 +241,33 @@ async fn each_rung_that_is_denied_says_why_and_what_makes_it_work() {
     // A profiler that was asked for is not replaced.
     let chosen = ProfileRequest { profiler: Some(ProfilerKind::Ncu), ..request(SCALE, Some(TRITON), NO_GPU) };
     assert_eq!(subject.profiler.capture(&chosen, &|_| {}).await.unwrap_err().code(), "profiler_unavailable");
+}
+
+#[tokio::test]
+async fn the_worker_that_waits_inside_nsight_compute_is_started_once_and_for_the_next_candidate() {
+    let started = tempfile::NamedTempFile::new().unwrap();
+    let starts = || std::fs::read_to_string(started.path()).unwrap().len();
+    // It stands for Nsight Compute as far as its command line goes: it runs what follows its own options.
+    let script = format!(
+        "#!/bin/sh\nprintf x >> {}\nwhile [ \"$1\" != -o ]; do shift; done; shift 2\nwhile [ \"$1\" = --section ]; do shift 2; done\nexec \"$@\"\n",
+        started.path().display()
+    );
+    let subject = Subject::with_ncu(&script).await;
+    subject.profiler.prepare(Target::CPU);
+    subject.profiler.prepare(NO_GPU);
+    subject.profiler.prepare(NO_GPU);
+    while starts() == 0 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let error = async |candidate| {
+        let asked = ProfileRequest { profiler: Some(ProfilerKind::Ncu), ..request(SCALE, candidate, NO_GPU) };
+        subject.profiler.capture(&asked, &|_| {}).await.unwrap_err().code()
+    };
+    // The problem's own module is not profiled where a candidate is to come.
+    assert_eq!(error(None).await, "no_device");
+    assert_eq!(starts(), 2);
+    assert_eq!(error(Some(TRITON)).await, "no_device");
+    assert_eq!(starts(), 2, "it took the one that waited");
 }
 
 #[tokio::test]

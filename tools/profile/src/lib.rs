@@ -9,7 +9,7 @@
 //! A target has several profilers, best first ([`Profiler::rungs`]). One that is denied or missing is passed over, and what would make it work
 //! is said.
 //!
-//! Limits: the figures of one server do not disturb each other, but it knows nothing of other servers that measure on the same device.
+//! On a GPU, measurements take turns with those of other processes of the machine; on a CPU only with those of the same server.
 
 mod archive;
 mod arguments;
@@ -42,6 +42,7 @@ mod workers;
 pub use capture::{Capture, RawFigure, Rung, Taken, Work};
 pub use error::ProfileError;
 pub use import::{Fault, Format, ImportError, import};
+pub use ncu::ncu_command;
 pub use profiler::{ProfileRequest, Profiler, Settings};
 pub use profiles::Profiles;
 pub use sections::Reading;

@@ -6,11 +6,12 @@
 //! It stands around the worker's sandbox, which is as tight as without it: the libraries that it has put into the worker have their
 //! connections before a candidate is there. Its report goes where the worker cannot write.
 //!
-//! Such a worker cannot be forked, and takes seconds to import torch. So the next one is started when a profile was taken, and waits for a while.
+//! Such a worker cannot be forked, and takes seconds to import torch. So one is started when a server has described a GPU and when a profile was
+//! taken, and waits for a while for the next candidate.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kernelwright_harness::sandbox::Around;
 use kernelwright_harness::{LaunchError, Role, Scratch, WorkerLog, find_program, turn};
@@ -21,7 +22,7 @@ use tokio::sync::Mutex;
 use crate::capture::Capture;
 use crate::claim::Ran;
 use crate::workers::{Asked, IDLE, Session, Workers};
-use crate::{ProfileError, ProfileRequest, import, kept, timed};
+use crate::{ProfileError, ProfileRequest, Settings, import, kept, timed};
 
 /// Where installers put it, beside the `PATH`.
 const FOLDERS: [&str; 2] = ["/usr/local/cuda/bin", "/opt/nvidia/nsight-compute"];
@@ -82,7 +83,6 @@ pub(crate) struct Ncu {
 #[derive(Debug)]
 struct Ready {
     role: Role,
-    program: PathBuf,
     asked: Asked,
     /// The folder of the report.
     reports: Scratch,
@@ -91,18 +91,29 @@ struct Ready {
 impl Ncu {
     /// Profiles what is asked about, and where the report is kept.
     pub(crate) async fn capture(&self, workers: &Arc<Workers>, request: &ProfileRequest) -> Result<(Capture, PathBuf), ProfileError> {
-        let program = workers.settings().ncu.clone().or_else(|| find_program("ncu", &FOLDERS)).ok_or_else(missing)?;
-        let program = program.canonicalize().unwrap_or(program);
+        let program = program(workers.settings()).ok_or_else(missing)?;
+        let taken = self.counted(workers, request, &program).await;
+        if !taken.as_ref().is_err_and(ProfileError::is_obstacle) {
+            self.prepare(workers, request.target);
+        }
+        taken
+    }
+
+    async fn counted(&self, workers: &Arc<Workers>, request: &ProfileRequest, program: &Path) -> Result<(Capture, PathBuf), ProfileError> {
+        let began = Instant::now();
         let of_candidate = request.candidate.is_some();
         let role = if of_candidate { Role::ProfileCandidate } else { Role::Profile };
-        let (mut session, reports) = self.loaded(workers, request, role, &program).await?;
+        let (mut session, reports) = self.loaded(workers, request, role, program).await?;
         let log = session.asked.worker.log().clone();
+        let loaded = began.elapsed();
         let ran: Ran = session.ask("run", "timing calls").await.map_err(|error| worded(error, &log))?;
         // One at a time on this machine: ncu keeps its runs apart by a file in the folder for temporary files, and each worker has one of its own.
         let alone = turn(COUNTERS).await;
         let Ranged { calls } = session.ask("range", "counting with Nsight Compute").await.map_err(|error| worded(error, &log))?;
         drop(alone);
+        let counted = began.elapsed();
         let (_scratch, _log) = session.asked.leave(WRITING).await;
+        tracing::debug!(?loaded, ?counted, ended = ?began.elapsed(), "a profile by Nsight Compute");
         let kept = kept::keep(&workers.settings().cache_dir, &reports, REPORT)?;
         let said = log.tail(LOG_BYTES);
         let report = match kept {
@@ -114,7 +125,6 @@ impl Ncu {
         let is_busy = kernels as f64 >= BUSY * ran.wall_per_call_ns.0 as f64;
         capture.wall_per_call_ns = Some(if is_busy { ran.wall_per_call_ns } else { timed_alone(workers, request).await? });
         capture.limits.splice(0..0, timed::limits(of_candidate));
-        self.prepare(workers, role, program, request.target);
         Ok((capture, report))
     }
 
@@ -126,7 +136,7 @@ impl Ncu {
         role: Role,
         program: &Path,
     ) -> Result<(Session, Scratch), ProfileError> {
-        let waiting = self.next.lock().await.take().filter(|ready| ready.role == role && ready.program == program);
+        let waiting = self.next.lock().await.take_if(|ready| ready.role == role);
         if let Some(ready) = waiting {
             match load(workers, ready, request).await {
                 // It may have ended while it waited.
@@ -134,16 +144,19 @@ impl Ncu {
                 loaded => return loaded.map_err(|(error, log)| worded(error, &log)),
             }
         }
-        let ready = start(workers, role, program.to_path_buf(), request.target).await?;
+        let ready = start(workers, role, program, request.target).await?;
         load(workers, ready, request).await.map_err(|(error, log)| worded(error, &log))
     }
 
-    /// Starts the next worker while nobody waits for it, and ends it where nobody comes.
-    fn prepare(&self, workers: &Arc<Workers>, role: Role, program: PathBuf, target: Target) {
-        let Ok(mut next) = Arc::clone(&self.next).try_lock_owned() else { return };
+    /// Starts the worker for the next candidate while nobody waits for it, unless there is one, and ends it where nobody comes.
+    pub(crate) fn prepare(&self, workers: &Arc<Workers>, target: Target) {
+        let (Some(program), Ok(mut next)) = (program(workers.settings()), Arc::clone(&self.next).try_lock_owned()) else { return };
+        if next.is_some() {
+            return;
+        }
         let (workers, waiting) = (Arc::clone(workers), Arc::downgrade(&self.next));
         tokio::spawn(async move {
-            let Ok(ready) = start(&workers, role, program, target).await else { return };
+            let Ok(ready) = start(&workers, Role::ProfileCandidate, &program, target).await else { return };
             let folder = ready.reports.path().to_path_buf();
             *next = Some(ready);
             drop((next, workers));
@@ -155,14 +168,27 @@ impl Ncu {
     }
 }
 
+/// The words to put before a program's own so that Nsight Compute counts in it as for profiles here, with its report in a folder; none where
+/// it is not installed.
+#[must_use]
+pub fn ncu_command(settings: &Settings, folder: &Path) -> Option<Vec<String>> {
+    program(settings).map(|program| around(&program, folder).command)
+}
+
+/// Where it is, if it is here.
+fn program(settings: &Settings) -> Option<PathBuf> {
+    let program = settings.ncu.clone().or_else(|| find_program("ncu", &FOLDERS))?;
+    Some(program.canonicalize().unwrap_or(program))
+}
+
 /// Starts a worker inside it.
-async fn start(workers: &Workers, role: Role, program: PathBuf, target: Target) -> Result<Ready, ProfileError> {
+async fn start(workers: &Workers, role: Role, program: &Path, target: Target) -> Result<Ready, ProfileError> {
     let reports = Scratch::new(&workers.settings().cache_dir)?;
-    let asked = workers.start(role, target, Some(around(&program, reports.path()))).await.map_err(|error| match error {
+    let asked = workers.start(role, target, Some(around(program, reports.path()))).await.map_err(|error| match error {
         ProfileError::Launch(LaunchError::Ended { tail, .. }) => failed(&tail),
         error => error,
     })?;
-    Ok(Ready { role, program, asked, reports })
+    Ok(Ready { role, asked, reports })
 }
 
 /// Has it load what is asked about; an error comes with the worker's log.

@@ -117,6 +117,13 @@ impl Profiler {
         self.described(&mut known, target, say).await
     }
 
+    /// Starts what takes seconds to start while nobody waits for it yet: on a GPU, the worker inside Nsight Compute for the first candidate.
+    pub fn prepare(&self, target: Target) {
+        if target.backend == Backend::Cuda {
+            self.ncu.prepare(&self.workers, target);
+        }
+    }
+
     /// The profilers of a target, best first, and whether each works here and now: all are tried.
     pub async fn rungs(&self, target: Target) -> Result<Vec<Rung>, ProfileError> {
         let mut known = self.known.lock().await;

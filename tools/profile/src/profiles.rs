@@ -31,6 +31,13 @@ impl Profiles {
         self.profiler.describe(target, say).await
     }
 
+    /// Describes a target of which profiles will be asked for: what they need to start is started beside.
+    pub async fn introduce(&self, target: Target, say: &(dyn Fn(&str) + Sync)) -> Result<TargetDescription, ProfileError> {
+        let description = self.profiler.describe(target, say).await?;
+        self.profiler.prepare(target);
+        Ok(description)
+    }
+
     /// Says for each profiler whether it works on a target, and what makes it work.
     pub async fn rungs(&self, target: Target) -> Result<Vec<Rung>, ProfileError> {
         self.profiler.rungs(target).await

@@ -70,7 +70,7 @@ impl Server {
     ) -> Result<Json<TargetDescription>, ToolFailure> {
         let progress = Progress::start(&context, WAITING);
         let say = |message: &str| progress.say(message);
-        unless_cancelled(&progress, self.profiles.describe(target, &say)).await
+        unless_cancelled(&progress, self.profiles.introduce(target, &say)).await
     }
 
     /// Show where the time of one call goes and why: kernels (on cpu: torch operators and C functions) with launches, time, share and measured

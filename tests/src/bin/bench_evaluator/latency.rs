@@ -4,9 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use kernelwright_protocol::{Evaluation, Timing, Verdict};
+use kernelwright_tests::figures::{self, median, row, seconds};
+use kernelwright_tests::softmax::{Language, Problem};
 
-use crate::candidates::{Language, Problem};
-use crate::{Bench, Failure, kernelbench, median, row, seconds};
+use crate::{Bench, Failure, kernelbench};
 
 /// Verdicts before those that count: baselines, caches, a nursery.
 const WARMUP: usize = 2;
@@ -37,9 +38,9 @@ pub async fn measure(bench: &Bench, times: usize, kernelbench: Option<&Path>) ->
             Language::Cuda => "1.5 s where only the kernel's body has changed",
             Language::Cpp => "",
         };
-        print(language.title(), &walls, goal);
+        figures::times(language.title(), &walls, goal);
         if language == Language::Cpp {
-            print("  beside the time of the kernels", &besides, "0.6 s");
+            figures::times("  beside the time of the kernels", &besides, "0.6 s");
         }
         let mut cold = Vec::new();
         for candidate in (0..COLD).map_while(|number| language.unlike(number)) {
@@ -47,7 +48,7 @@ pub async fn measure(bench: &Bench, times: usize, kernelbench: Option<&Path>) ->
             cold.push(Duration::from_nanos(evaluation.wall_ns.0));
         }
         if !cold.is_empty() {
-            print("  cold", &cold, "4 s");
+            figures::times("  cold", &cold, "4 s");
         }
         if let Some(first) = first {
             row(["  the first one, with everything it loads", &seconds(first), "", "", "reference, baselines, imports"]);
@@ -57,18 +58,13 @@ pub async fn measure(bench: &Bench, times: usize, kernelbench: Option<&Path>) ->
         for number in 0..THEIRS {
             their_walls.push(kernelbench::verdict(folder, theirs, Problem::Large.source(), &language.variant(1000 + number))?);
         }
-        print("  KernelBench's evaluator", &their_walls, "");
+        figures::times("  KernelBench's evaluator", &their_walls, "");
         if let Some((ours, theirs)) = median(&walls).zip(median(&their_walls)) {
             let ratio = format!("{:.1}x", theirs.as_secs_f64() / ours.as_secs_f64());
             row(["  ratio", &ratio, "", "", if language == Language::Triton { "5x" } else { "8x" }]);
         }
     }
     Ok(())
-}
-
-fn print(what: &str, times: &[Duration], goal: &str) {
-    let figure = |time: Option<Duration>| time.map_or_else(|| "not measured".to_owned(), seconds);
-    row([what, &figure(median(times)), &figure(times.iter().min().copied()), &figure(times.iter().max().copied()), goal]);
 }
 
 /// What the timed batches themselves took, both sides: a batch of the baseline is as long as one of the candidate.

@@ -20,19 +20,17 @@
 
 #![expect(clippy::print_stdout, reason = "the tables are what this program is for")]
 
-mod candidates;
 mod kernelbench;
 mod latency;
 mod repeat;
 mod throughput;
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use kernelwright_evaluate::{BaselineChoice, EvaluateRequest, Evaluator, Options, Settings};
 use kernelwright_protocol::{Backend, Evaluation, Target};
-
-use candidates::Problem;
+use kernelwright_tests::softmax::Problem;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -141,20 +139,4 @@ async fn main() -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-fn row(cells: [&str; 5]) {
-    let [what, median, least, most, remarks] = cells;
-    println!("{what:<44} {median:>10} {least:>10} {most:>10}   {remarks}");
-}
-
-fn seconds(time: Duration) -> String {
-    format!("{:.2} s", time.as_secs_f64())
-}
-
-/// The middle value; none for no values.
-fn median(times: &[Duration]) -> Option<Duration> {
-    let mut sorted = times.to_vec();
-    sorted.sort_unstable();
-    sorted.get(sorted.len() / 2).copied()
 }

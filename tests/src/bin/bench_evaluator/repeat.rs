@@ -1,9 +1,10 @@
 //! How well a speedup repeats: the same kernel in evaluations of its own.
 
 use kernelwright_protocol::Verdict;
+use kernelwright_tests::figures::row;
+use kernelwright_tests::softmax::{Language, Problem};
 
-use crate::candidates::{Language, Problem};
-use crate::{Bench, Failure, row};
+use crate::{Bench, Failure};
 
 const TIMES: usize = 10;
 

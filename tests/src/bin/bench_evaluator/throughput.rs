@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use kernelwright_protocol::{Backend, Target};
+use kernelwright_tests::figures::{row, seconds};
+use kernelwright_tests::softmax::{Flaw, Language, Problem};
 
-use crate::candidates::{Flaw, Language, Problem};
-use crate::{Bench, Failure, row, seconds};
+use crate::{Bench, Failure};
 
 /// Candidates in a round.
 const CANDIDATES: usize = 64;

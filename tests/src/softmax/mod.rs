@@ -1,4 +1,4 @@
-//! The kernels that are evaluated: a row softmax in every language, each in as many variants as wanted.
+//! What the benchmarks judge and profile: a row softmax in every language, each in as many variants as wanted.
 
 use kernelwright_protocol::Backend;
 
@@ -12,6 +12,8 @@ pub enum Problem {
 }
 
 impl Problem {
+    /// The size for a backend.
+    #[must_use]
     pub fn of(backend: Backend) -> Self {
         match backend {
             Backend::Cpu => Self::Small,
@@ -19,6 +21,8 @@ impl Problem {
         }
     }
 
+    /// Its file's name.
+    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Large => "softmax.py",
@@ -26,9 +30,11 @@ impl Problem {
         }
     }
 
+    /// Its file.
+    #[must_use]
     pub fn source(self) -> &'static str {
         match self {
-            Self::Large => include_str!("../../../../examples/problems/softmax.py"),
+            Self::Large => include_str!("../../../examples/problems/softmax.py"),
             Self::Small => include_str!("problems/softmax_small.py"),
         }
     }
@@ -37,13 +43,17 @@ impl Problem {
 /// How a kernel is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
+    /// A Triton kernel.
     Triton,
+    /// CUDA C++ through `load_inline`.
     Cuda,
+    /// C++ on raw pointers, called through ctypes.
     Cpp,
 }
 
 impl Language {
     /// The languages that are measured on a backend.
+    #[must_use]
     pub fn of(backend: Backend) -> &'static [Self] {
         match backend {
             Backend::Cpu => &[Self::Cpp],
@@ -51,6 +61,8 @@ impl Language {
         }
     }
 
+    /// What tables call it.
+    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             Self::Triton => "Triton",
@@ -60,6 +72,7 @@ impl Language {
     }
 
     /// The word that KernelBench has for it.
+    #[must_use]
     pub fn backend_of_kernelbench(self) -> Option<&'static str> {
         match self {
             Self::Triton => Some("triton"),
@@ -77,12 +90,14 @@ impl Language {
     }
 
     /// A kernel whose body differs from every other variant's, and computes the same.
+    #[must_use]
     pub fn variant(self, number: usize) -> String {
         self.template().replace("VARIANT", &(number + 1).to_string()).replace("FUNCTION", "softmax")
     }
 
     /// A variant whose function for Python has a name of its own as well, so that nothing built for another one fits; where there is such a
     /// function.
+    #[must_use]
     pub fn unlike(self, number: usize) -> Option<String> {
         let template = self.template();
         let named = || template.replace("FUNCTION", &format!("softmax_{number}")).replace("VARIANT", &(number + 1).to_string());
@@ -90,6 +105,7 @@ impl Language {
     }
 
     /// A variant with a flaw.
+    #[must_use]
     pub fn flawed(self, number: usize, flaw: Flaw) -> String {
         let variant = self.variant(number);
         let call = "        x = x.contiguous()\n";
@@ -105,6 +121,7 @@ impl Language {
 /// What is wrong with a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
+    /// Nothing.
     None,
     /// It computes something else.
     Wrong,
@@ -116,6 +133,7 @@ pub enum Flaw {
 
 impl Flaw {
     /// What verdict it comes to.
+    #[must_use]
     pub fn statuses(self) -> &'static [&'static str] {
         match self {
             Self::None => &["correct"],
