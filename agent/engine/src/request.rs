@@ -32,6 +32,8 @@ pub struct RunRequest {
     pub evaluation: Map<String, Value>,
     /// The folder that gets the run's folder.
     pub runs_dir: PathBuf,
+    /// Where the best kernel is also to be written, beside the run's own `best.py`.
+    pub output: Option<PathBuf>,
     /// What to work with.
     pub setup: Setup,
 }
@@ -58,6 +60,8 @@ pub struct Overrides {
     pub target_speedup: Option<f64>,
     /// Model answers in one step.
     pub inner_turns: Option<u32>,
+    /// Where the best kernel is also to be written.
+    pub output: Option<PathBuf>,
 }
 
 /// What a run needs beside its own folder.
@@ -69,8 +73,6 @@ pub struct Setup {
     pub servers: Vec<ServerSpec>,
     /// A folder whose templates replace the built-in ones of the same name.
     pub prompts_dir: Option<PathBuf>,
-    /// Where the best kernel is also to be written, beside the run's own `best.py`.
-    pub output: Option<PathBuf>,
 }
 
 /// A problem, read.

@@ -47,6 +47,7 @@ pub async fn optimize(request: RunRequest, observer: &mut dyn Observer, stop: St
             profile_share: request.profile_share,
             baselines: request.baselines.clone(),
             evaluation: request.evaluation.clone(),
+            output: request.output.clone(),
             model: model.describe(),
         },
         versions: BTreeMap::from([("kernelwright".to_owned(), env!("CARGO_PKG_VERSION").to_owned())]),
@@ -76,7 +77,7 @@ pub async fn resume(request: ResumeRequest, observer: &mut dyn Observer, stop: S
     if let Some((_, reason)) = &graph.finished
         && matches!(decide(&graph.clone().with_settings(settings.clone())), Move::Stop(_))
     {
-        keep_results(&mut store, &graph, request.setup.output.as_deref(), &mut None)?;
+        keep_results(&mut store, &graph, request.overrides.output.as_deref(), &mut None)?;
         store.settle()?;
         return Ok(outcome(&store, &graph, End::Finished(reason.clone())));
     }
@@ -117,23 +118,9 @@ async fn work(
             write(&mut store, &mut graph, observer, Event::ToolServerStarted { server, version })?;
         }
     }
-    Session {
-        store,
-        graph,
-        model,
-        tools,
-        bindings,
-        prompts,
-        observer,
-        stop,
-        problem,
-        output: setup.output,
-        kept: None,
-        searched: None,
-        recalled: None,
-    }
-    .work()
-    .await
+    Session { store, graph, model, tools, bindings, prompts, observer, stop, problem, kept: None, searched: None, recalled: None }
+        .work()
+        .await
 }
 
 fn bindings(store: &Store, graph: &Graph, problem: &Problem) -> Bindings {
@@ -170,6 +157,7 @@ fn overridden(mut settings: Settings, overrides: &Overrides, model: &Client) -> 
     settings.stop.stall_steps = overrides.stall_steps.or(settings.stop.stall_steps);
     settings.stop.target_speedup = overrides.target_speedup.or(settings.stop.target_speedup);
     settings.inner_turns = overrides.inner_turns.unwrap_or(settings.inner_turns);
+    settings.output = overrides.output.clone().or(settings.output);
     settings.model = model.describe();
     settings
 }

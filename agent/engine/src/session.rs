@@ -33,7 +33,6 @@ pub(crate) struct Session<'a> {
     pub(crate) observer: &'a mut dyn Observer,
     pub(crate) stop: StopToken,
     pub(crate) problem: Problem,
-    pub(crate) output: Option<PathBuf>,
     /// What `best.py` was last made from in this session.
     pub(crate) kept: Option<CandidateId>,
     /// The last search for an opening prompt, and what it found: most steps ask the same.
@@ -223,7 +222,8 @@ impl Session<'_> {
 
     /// Brings `best.py`, the user's copy of it and the report up to what the events say.
     pub(crate) fn keep_results(&mut self) -> Result<(), EngineError> {
-        keep_results(&mut self.store, &self.graph, self.output.as_deref(), &mut self.kept)
+        let output = self.head()?.settings.output.clone();
+        keep_results(&mut self.store, &self.graph, output.as_deref(), &mut self.kept)
     }
 }
 

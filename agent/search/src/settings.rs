@@ -1,6 +1,7 @@
 //! What a run was told to do: how much it may spend, when to stop early, and how parents are picked.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use kernelwright_protocol::{BaselineKind, Dollars, Nanoseconds, Tokens};
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,9 @@ pub struct Settings {
     /// Options handed to the evaluate server unchanged.
     #[serde(default)]
     pub evaluation: Map<String, Value>,
+    /// Where the best kernel is also written, beside the run's own folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<PathBuf>,
     /// Which model answers: provider, address and name. Never a key.
     #[serde(default)]
     pub model: Value,

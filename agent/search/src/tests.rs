@@ -35,6 +35,7 @@ impl Log {
             profile_share: None,
             baselines: vec![BaselineKind::Eager],
             evaluation: Map::new(),
+            output: None,
             model: Value::Null,
         };
         let problem = ProblemName { name: "p".into(), id: ContentHash::of("p") };

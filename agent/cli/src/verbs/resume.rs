@@ -21,13 +21,13 @@ pub fn run(context: &Context, args: &Resume) -> Result<Exit, Failure> {
         None => context.settings(&recorded_model(&history).into_iter().chain(flags).collect())?,
     };
     let model = settings.model()?;
-    let setup = session::setup(context, &settings, model, &args.flags)?;
-    let request = ResumeRequest { run_dir, overrides: overrides(&args.flags), setup };
+    let setup = session::setup(&settings, model)?;
+    let request = ResumeRequest { run_dir, overrides: overrides(context, &args.flags), setup };
     session::work(context, &args.flags, &history, async |progress, stop| kernelwright_engine::resume(request, progress, stop).await)
 }
 
 /// Only what this command line says: settings files hold for new runs.
-fn overrides(flags: &RunFlags) -> Overrides {
+fn overrides(context: &Context, flags: &RunFlags) -> Overrides {
     Overrides {
         budget: Budget {
             steps: flags.steps,
@@ -39,6 +39,7 @@ fn overrides(flags: &RunFlags) -> Overrides {
         stall_steps: flags.stall,
         target_speedup: flags.target_speedup,
         inner_turns: flags.inner_turns,
+        output: session::output(context, flags),
     }
 }
 

@@ -1,5 +1,7 @@
 //! What `optimize` and `resume` have in common: the way from a request to a summary.
 
+use std::path::PathBuf;
+
 use kernelwright_engine::{EngineError, Outcome, Setup, StopToken};
 use kernelwright_model::ClientSettings;
 use kernelwright_search::Record;
@@ -15,13 +17,13 @@ use crate::settings::Settings;
 use crate::summary;
 
 /// What the engine works with.
-pub fn setup(context: &Context, settings: &Settings, model: ClientSettings, flags: &RunFlags) -> Result<Setup, Failure> {
-    Ok(Setup {
-        model,
-        servers: settings.servers(&executable()?)?,
-        prompts_dir: settings.prompts.clone(),
-        output: flags.output.as_ref().map(|path| context.environment.folder.join(path)),
-    })
+pub fn setup(settings: &Settings, model: ClientSettings) -> Result<Setup, Failure> {
+    Ok(Setup { model, servers: settings.servers(&executable()?)?, prompts_dir: settings.prompts.clone() })
+}
+
+/// Where the best kernel is also to be written, wherever the run is resumed from.
+pub fn output(context: &Context, flags: &RunFlags) -> Option<PathBuf> {
+    flags.output.as_ref().map(|path| context.environment.folder.join(path))
 }
 
 /// Runs the engine under the eyes of the user, and says how it ended.

@@ -38,11 +38,11 @@ impl Bench {
             baselines: vec![BaselineKind::Eager],
             evaluation: serde_json::Map::new(),
             runs_dir: folder.path().join("runs"),
+            output: None,
             setup: Setup {
                 model: ClientSettings::Replay(ReplaySettings { path: recording }),
                 servers: vec![server(folder.path(), &[])],
                 prompts_dir: None,
-                output: None,
             },
         };
         Self { folder, request }

@@ -62,7 +62,9 @@ async fn a_torn_last_line_is_cut_off_and_said() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_run_has_saved_its_evaluation_and_goes_on() {
-    let bench = Bench::new(&two_steps());
+    let mut bench = Bench::new(&two_steps());
+    let file = bench.folder.path().join("fast.py");
+    bench.request.output = Some(file.clone());
     let mut watcher = Watcher {
         stop_when: Some(|event| matches!(event, Event::ToolCalled { tool, .. } if tool == "evaluate_kernel")),
         ..Watcher::default()
@@ -74,6 +76,7 @@ async fn a_stopped_run_has_saved_its_evaluation_and_goes_on() {
     let outcome = bench.resume(&stopped.dir, Overrides::default(), &mut watcher).await.unwrap();
     assert_eq!(outcome.best.unwrap().node, Some(NodeId(2)));
     assert_eq!(bench.evaluated().len(), 4);
+    assert_eq!(std::fs::read_to_string(file).unwrap(), std::fs::read_to_string(stopped.dir.join("best.py")).unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -22,7 +22,7 @@ pub fn two_steps() -> Vec<serde_json::Value> {
 async fn a_run_finds_the_best_kernel_and_leaves_it_runnable() {
     let mut bench = Bench::new(&two_steps());
     let output = bench.folder.path().join("fast.py");
-    bench.request.setup.output = Some(output.clone());
+    bench.request.output = Some(output.clone());
     let mut watcher = Watcher::default();
     let outcome = bench.optimize(&mut watcher).await.unwrap();
 
