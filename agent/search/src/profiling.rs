@@ -4,12 +4,9 @@
 //! could change nothing: the kernel is wrong, or it is at the floor already; and where profiles have taken more than their share of the run's
 //! time. The problem's own profile is always taken: it is what the first drafts go by.
 
-use kernelwright_protocol::{Nanoseconds, Verdict};
+use kernelwright_protocol::{Headroom, Nanoseconds, Verdict};
 
 use crate::{Graph, Node, NodeId, Profiled, Standing};
-
-/// A kernel this close to the floor has nothing left to find.
-const AT_FLOOR: f64 = 1.05;
 
 /// Whether a node is to be profiled now.
 #[must_use]
@@ -26,7 +23,7 @@ fn is_at_floor(graph: &Graph, node: &Node) -> bool {
     let Some(Profiled::Taken(profile)) = graph.profile(None) else { return false };
     let floor = profile.headroom.as_ref().filter(|headroom| headroom.bound_by == "memory").map(|headroom| headroom.floor_ns);
     let floor = floor.filter(|floor| floor.0 > 0);
-    floor.zip(time(graph, node)).is_some_and(|(floor, time)| time.seconds() <= AT_FLOOR * floor.seconds())
+    floor.zip(time(graph, node)).is_some_and(|(floor, time)| time.seconds() <= Headroom::AT_FLOOR * floor.seconds())
 }
 
 fn time(graph: &Graph, node: &Node) -> Option<Nanoseconds> {

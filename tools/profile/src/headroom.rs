@@ -7,8 +7,6 @@ use crate::diagnosis::{Surroundings, matrix_seconds};
 
 /// The floor that bytes set.
 const MEMORY: &str = "memory";
-/// Up to here nothing is left. A depthwise convolution that was 1.11 times its floor became 1.03 times by other strips alone.
-const AT_FLOOR: f64 = 1.05;
 /// Up to here little is left: three quarters of the ceiling.
 const NEAR_FLOOR: f64 = 1.35;
 
@@ -28,7 +26,7 @@ pub(crate) fn headroom(capture: &Capture, around: Surroundings) -> Option<Headro
     let ratio = time / floor.seconds;
     let stop = match ratio {
         // Simpler arithmetic may give the same: that floor is not the last one.
-        r if r <= AT_FLOOR && floor.bound_by == MEMORY => Stop::AtFloor,
+        r if r <= Headroom::AT_FLOOR && floor.bound_by == MEMORY => Stop::AtFloor,
         r if r <= NEAR_FLOOR => Stop::NearFloor,
         _ => Stop::GoOn,
     };

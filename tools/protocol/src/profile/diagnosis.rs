@@ -159,6 +159,11 @@ pub struct Headroom {
     pub stop: Stop,
 }
 
+impl Headroom {
+    /// Up to this ratio nothing is left. A depthwise convolution that was 1.11 times its floor became 1.03 times by other strips alone.
+    pub const AT_FLOOR: f64 = 1.05;
+}
+
 /// What the headroom advises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
