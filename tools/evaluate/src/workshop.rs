@@ -13,6 +13,7 @@ use serde_json::json;
 use tokio::sync::{Mutex, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::baseline_cache::BaselineCache;
 use crate::builds::Builds;
 use crate::candidate::Candidate;
 use crate::draws::random_u32;
@@ -42,6 +43,7 @@ struct Inner {
     logs: AtomicU32,
     nurseries: Nurseries,
     builds: Builds,
+    baseline_cache: Option<BaselineCache>,
     /// What builders said is installed, by the programs they were asked for.
     installed: Mutex<HashMap<String, String>>,
     /// What torch would build for, by target; none where it cannot say.
@@ -118,6 +120,7 @@ impl Workshop {
         let available = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = settings.threads.unwrap_or(available).clamp(1, available);
         let builds = Builds::new(&settings.cache_dir, available);
+        let baseline_cache = BaselineCache::open(&settings.cache_dir, threads, &interpreter);
         let inner = Inner {
             settings,
             interpreter,
@@ -128,6 +131,7 @@ impl Workshop {
             spares: std::sync::Mutex::default(),
             endings: std::sync::Mutex::default(),
             builds,
+            baseline_cache,
             installed: Mutex::default(),
             cuda_archs: Mutex::default(),
         };
@@ -328,12 +332,15 @@ impl Inner {
             WorkerLog::prune(&logs, LOGS);
         }
         let log = logs.join(format!("{}-{number:04}.log", std::process::id()));
-        let variables = match bench.triton {
+        let mut variables = match bench.triton {
             TritonMode::Compiled => vec![],
             TritonMode::Interpreted => {
                 vec![("TRITON_INTERPRET".to_owned(), "1".to_owned()), ("OPENBLAS_NUM_THREADS".to_owned(), "1".to_owned())]
             }
         };
+        if role == Role::Trusted {
+            variables.extend(self.baseline_cache.iter().flat_map(BaselineCache::variables));
+        }
         let scratch = Scratch::new(&self.settings.cache_dir).map_err(|error| LaunchError::Start(std::io::Error::other(error)))?;
         Ok(Launch {
             role,

@@ -39,6 +39,7 @@ use crate::verdict::{Phase, Stop, judge};
 use crate::workshop::Workshop;
 use crate::{EvaluateError, Limits};
 use cache::Cache;
+pub(crate) use cache::size;
 use headers::{Headers, Instead};
 use kernelwright_compile::CompileTarget;
 use libraries::Libraries;

@@ -92,7 +92,7 @@ pub(super) fn restrict(confinement: &Confinement, layers: &mut Layers) {
 }
 
 /// The version of Landlock that this kernel has.
-fn version() -> Result<i32, String> {
+pub(super) fn version() -> Result<i32, String> {
     const ASK_VERSION: u32 = 1;
     // SAFETY: asked for its version, the call looks at no memory.
     let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<libc::c_void>(), 0_usize, ASK_VERSION) };

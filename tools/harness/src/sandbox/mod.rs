@@ -102,6 +102,11 @@ impl Default for Limits {
     }
 }
 
+/// Whether confined code on this machine is kept from the files of its user, or why not.
+pub fn confines_files() -> Result<(), String> {
+    filesystem::version().map(drop)
+}
+
 /// Which layers became active, collected one by one.
 #[derive(Debug, Default)]
 struct Layers(Sandbox);
