@@ -34,12 +34,14 @@ mod nurseries;
 mod problem;
 mod request;
 mod rotation;
+mod samples;
 mod sets;
 mod shelf;
 mod statistics;
 mod surface;
 mod timing;
 mod verdict;
+mod waits;
 mod wire;
 mod workshop;
 

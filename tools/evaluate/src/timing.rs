@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use kernelwright_protocol::{Backend, Baseline, BaselineKind, Control, Nanoseconds, Severity, Timing, Trials};
+use kernelwright_protocol::{Backend, Baseline, BaselineKind, Nanoseconds, Severity, Timing, Trials};
 
 use crate::batch::{Calls, Room, wanted};
 use crate::calibration::{calibrate, overhead};
@@ -17,11 +17,10 @@ use crate::cores::SameCore;
 use crate::draws::random_below;
 use crate::late::{self, Ready};
 use crate::problem::{Placed, Problem, TimedOutcomes};
-use crate::statistics::{median, median_interval, spread};
+use crate::samples::{FEWEST_PAIRS, Samples};
+use crate::statistics::{median, spread};
 use crate::verdict::Stop;
-
-/// The fewest pairs where the request names no number: their range is a 95 % interval.
-const FEWEST_PAIRS: usize = 6;
+use crate::waits::Waits;
 
 /// The most pairs where the request names no number: a device of one's own is quieter than processors that others use too.
 fn most_pairs(backend: Backend) -> usize {
@@ -31,15 +30,12 @@ fn most_pairs(backend: Backend) -> usize {
     }
 }
 
-/// A speedup whose interval is no wider than this share of it needs no more pairs than the fewest.
-const NARROW: f64 = 0.02;
-
-/// How many pairs more there are, once, where the most of them do not tell on a GPU which side is faster and differ by more than that: what
-/// disturbed a few of them weighs less among many. Their number is fixed before they are taken, since going on until the interval says
-/// something would have it say too much. On a CPU pairs differ anyway.
+/// How many pairs more there are, once. On a GPU where the most of them do not tell which side is faster and differ by more than would matter: what
+/// disturbed a few of them weighs less among many. On a CPU where other work disturbed too many of them. Their number is fixed before they are
+/// taken, since going on until the interval says something would have it say too much.
 fn more_pairs(backend: Backend) -> usize {
     match backend {
-        Backend::Cpu => 0,
+        Backend::Cpu => 17,
         Backend::Cuda => 20,
     }
 }
@@ -114,39 +110,6 @@ pub(crate) struct Measured {
     pub(crate) error_over_tolerance: f64,
 }
 
-/// Seconds of one call, batch by batch.
-#[derive(Default)]
-struct Samples {
-    /// In the order of the session's contenders.
-    baselines: Vec<Vec<f64>>,
-    candidate: Vec<f64>,
-    /// What the candidate's clock says beyond the supervisor's, as shares of the batches.
-    clocks: Vec<f64>,
-}
-
-impl Samples {
-    fn none(session: &Session) -> Self {
-        Self { baselines: vec![vec![]; session.contenders.len()], ..Self::default() }
-    }
-
-    /// The speedup so far, against the baseline that is the fastest so far, and its interval.
-    fn speedup(&self) -> Option<(f64, (f64, f64))> {
-        let fastest = self.baselines.iter().min_by(|a, b| median(a).total_cmp(&median(b)))?;
-        let ratios: Vec<f64> = fastest.iter().zip(&self.candidate).map(|(baseline, candidate)| baseline / candidate).collect();
-        Some((median(&ratios), median_interval(&ratios)))
-    }
-
-    /// Whether it is known well enough.
-    fn is_narrow(&self) -> bool {
-        self.speedup().is_some_and(|(speedup, (low, high))| high - low <= NARROW * speedup)
-    }
-
-    /// Whether either side may be the faster one, by more than would matter.
-    fn is_undecided(&self) -> bool {
-        !self.is_narrow() && self.speedup().is_some_and(|(_, (low, high))| low <= 1.0 && high >= 1.0)
-    }
-}
-
 /// Times the candidate against the session's baselines.
 pub(crate) async fn measure(
     problem: &mut Problem,
@@ -164,20 +127,24 @@ pub(crate) async fn measure(
     let mut checks = Checks::within(problem.facts.reference_ns, session.room.bytes_per_call, pairs);
     let mut overwritten = false;
     let (mut unseen, mut unverified) = (None, None);
-    let mut samples = Samples::none(&session);
+    let mut samples = Samples::none(session.contenders.len());
     let started = Instant::now();
     let mut most = session.pairs.unwrap_or(most_pairs(session.backend));
     let mut more = if session.pairs.is_none() { more_pairs(session.backend) } else { 0 };
     'pairs: loop {
         let pair = samples.candidate.len();
         if pair == most {
-            if more == 0 || !samples.is_undecided() {
+            let unclear = match session.backend {
+                Backend::Cpu => samples.wants_quiet(),
+                Backend::Cuda => samples.counted(&session.contenders).is_undecided(),
+            };
+            if more == 0 || !unclear {
                 break;
             }
             most += std::mem::take(&mut more);
             checks.go_on(pair, most);
         }
-        let enough = || started.elapsed() > BUDGET || samples.is_narrow();
+        let enough = || started.elapsed() > BUDGET || samples.counted(&session.contenders).is_narrow();
         if session.pairs.is_none() && pair >= FEWEST_PAIRS && enough() {
             break;
         }
@@ -204,7 +171,7 @@ pub(crate) async fn measure(
         }
         // A B, B A, A B, ...: what drifts hits both sides alike.
         if pair.is_multiple_of(2) {
-            time_baselines(problem, &session, &mut calls, &mut samples, ours.take()).await?;
+            time_baselines(problem, &session, &mut calls, &mut samples, pair, ours.take()).await?;
         }
         let batches = if is_renewed && unseen.is_none() { [Use::Late, Use::Time].as_slice() } else { &[Use::Time] };
         for &purpose in batches {
@@ -227,18 +194,19 @@ pub(crate) async fn measure(
                 is_confirmed = true;
                 if is_too_short {
                     candidate_calls = calibrate(candidate, &mut calls, &session, overhead).await?;
-                    samples = Samples::none(&session);
+                    samples = Samples::none(session.contenders.len());
                     continue 'pairs;
                 }
             }
             if purpose == Use::Time {
                 samples.candidate.push(timed.per_call);
+                samples.note_wait(pair, timed.waited);
             }
             samples.clocks.push(timed.clock);
             overwritten |= timed.overwritten;
         }
         if !pair.is_multiple_of(2) {
-            time_baselines(problem, &session, &mut calls, &mut samples, ours).await?;
+            time_baselines(problem, &session, &mut calls, &mut samples, pair, ours).await?;
         }
     }
     verify(problem, unverified, &mut checks, &session.trials).await?;
@@ -249,52 +217,46 @@ pub(crate) async fn measure(
         let message = "calls return the same memory again: a result is right until the next call, and has to be copied by who keeps it";
         candidate.note("reused_output", Severity::Note, message);
     }
+    if let Some(share) = samples.disturbance() {
+        candidate.note("busy_processors", Severity::Warning, &disturbed(share));
+    }
     let mut timing = summarize(&samples, &session, problem, candidate_calls);
     timing.device_state = problem.device_state().await?;
     Ok(Measured { timing, verified: checks.done, error_over_tolerance: checks.error_over_tolerance })
 }
 
 fn summarize(samples: &Samples, session: &Session, problem: &Problem, calls_per_batch: usize) -> Timing {
-    let (baseline, times) = fastest(&session.contenders, &samples.baselines);
-    let ratios: Vec<f64> = times.iter().zip(&samples.candidate).map(|(baseline, candidate)| baseline / candidate).collect();
-    let (speedup_low, speedup_high) = median_interval(&ratios);
+    let counted = samples.counted(&session.contenders);
+    let (speedup, (speedup_low, speedup_high)) = counted.speedup();
     let live = |known: &Baseline| {
         let Some(at) = session.contenders.iter().position(|(kind, _)| *kind == known.kind) else { return known.clone() };
-        let times = &samples.baselines[at];
-        Baseline { time_ns: Some(Nanoseconds::from_seconds(median(times))), spread: Some(spread(times)), ..known.clone() }
+        let times = samples.of_contender(at);
+        Baseline { time_ns: Some(Nanoseconds::from_seconds(median(&times))), spread: Some(spread(&times)), ..known.clone() }
     };
     Timing {
-        speedup: median(&ratios),
+        speedup,
         speedup_low,
         speedup_high,
-        candidate_ns: Nanoseconds::from_seconds(median(&samples.candidate)),
-        candidate_spread: spread(&samples.candidate),
-        baseline,
+        candidate_ns: Nanoseconds::from_seconds(median(&counted.candidate)),
+        candidate_spread: spread(&counted.candidate),
+        baseline: counted.baseline,
         baselines: problem.baselines.iter().map(live).collect(),
-        pairs: ratios.len() as u32,
+        pairs: counted.ratios.len() as u32,
         calls_per_batch: calls_per_batch as u32,
-        control: control(times, &samples.candidate),
+        control: samples.control(counted.baseline, &session.contenders),
         device_state: None,
         build_ns: session.build.into(),
         first_call_ns: session.first_call.into(),
     }
 }
 
-/// The baseline with the smallest median in this session, and its times: what a candidate is measured against.
-fn fastest<'a>(contenders: &[(BaselineKind, Nanoseconds)], times: &'a [Vec<f64>]) -> (BaselineKind, &'a [f64]) {
-    let measured = contenders.iter().zip(times).map(|(&(kind, _), times)| (kind, times.as_slice()));
-    measured.min_by(|(_, a), (_, b)| median(a).total_cmp(&median(b))).unwrap_or((BaselineKind::Eager, &[]))
-}
-
-/// Neighbouring batches of one side over each other: in A B, B A, A B, ... every batch but the first and the last has such a neighbour. The
-/// first over the second and the second over the first in turns, as the sides stand in pairs: what coming second makes of a time cancels here
-/// as it does there.
-fn control(baseline: &[f64], candidate: &[f64]) -> Option<Control> {
-    let later = baseline.get(1..).unwrap_or_default();
-    let neighbours = candidate.chunks_exact(2).chain(later.chunks_exact(2)).enumerate();
-    let ratios: Vec<f64> = neighbours.map(|(i, pair)| if i.is_multiple_of(2) { pair[0] / pair[1] } else { pair[1] / pair[0] }).collect();
-    let (low, high) = median_interval(&ratios);
-    (ratios.len() + 1 >= FEWEST_PAIRS).then(|| Control { ratio: median(&ratios), low, high })
+/// What to make of times that were taken while threads waited for processors.
+fn disturbed(share: f64) -> String {
+    format!(
+        "other work had the processors while this was timed: in every second the threads waited {:.0} ms for one, and times are wrong by as much; \
+         repeat it when less else runs, or give each side fewer threads",
+        share * 1e3
+    )
 }
 
 /// What a batch of the candidate is for. The candidate cannot tell.
@@ -314,6 +276,8 @@ struct Timed {
     per_call: f64,
     /// By how much its clock disagrees.
     clock: f64,
+    /// What its threads waited for processors, as a share of its time.
+    waited: f64,
     /// Whether calls wrote their outputs where those of other calls lay.
     overwritten: bool,
     unverified: Option<Unverified>,
@@ -342,7 +306,9 @@ async fn time_candidate(
     checks: &Checks,
     backend: Backend,
 ) -> Result<Timed, Stop> {
+    let waits = Waits::of(candidate.pid(), backend);
     let Batch { wall, inner } = candidate.time(calls).await?;
+    let waited = waits.share(wall);
     // It is stopped now. What it still does while it is asked where its outputs lie is charged to the batch, and nobody asks it again.
     let (outputs, asked) = candidate.held().await?;
     if outputs.count() != calls.len() {
@@ -362,6 +328,7 @@ async fn time_candidate(
         calls: calls.len(),
         per_call: charged.as_secs_f64().max(1e-9) / calls.len() as f64,
         clock: disagreement(wall.saturating_sub(overhead), inner, calls.len()),
+        waited,
         overwritten: lasting.contains(&false),
         unverified,
     })
@@ -386,9 +353,10 @@ async fn time_baselines(
     session: &Session,
     calls: &mut Calls,
     samples: &mut Samples,
+    pair: usize,
     mut ready: Option<Vec<Placed>>,
 ) -> Result<(), Stop> {
-    for (&(kind, expected), times) in session.contenders.iter().zip(&mut samples.baselines) {
+    for (at, &(kind, expected)) in session.contenders.iter().enumerate() {
         let batch = if let Some(batch) = ready.take() {
             batch
         } else {
@@ -399,11 +367,13 @@ async fn time_baselines(
             }
             batch
         };
+        let waits = Waits::of(problem.pid(), session.backend);
         let time = problem.time(kind, &batch).await?;
+        samples.note_wait(pair, waits.share(time));
         if session.backend == Backend::Cuda {
             problem.release(&batch).await?;
         }
-        times.push(time.as_secs_f64().max(1e-9) / batch.len() as f64);
+        samples.baselines[at].push(time.as_secs_f64().max(1e-9) / batch.len() as f64);
     }
     Ok(())
 }
@@ -413,46 +383,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_that_agree_are_enough() {
-        let samples =
-            |candidate: [f64; 6]| Samples { baselines: vec![vec![9.0; 6], vec![2.0; 6]], candidate: candidate.to_vec(), clocks: vec![] };
-        assert!(samples([1.0, 1.01, 1.0, 1.005, 1.0, 1.0]).is_narrow());
-        assert!(!samples([1.0, 1.05, 1.0, 1.005, 1.0, 1.0]).is_narrow());
-    }
-
-    #[test]
-    fn pairs_that_disagree_about_which_side_is_faster_want_more() {
-        let undecided =
-            |candidate: [f64; 6]| Samples { baselines: vec![vec![1.0; 6]], candidate: candidate.to_vec(), clocks: vec![] }.is_undecided();
-        assert!(undecided([0.98, 0.98, 0.98, 0.98, 0.98, 1.1]), "five against one that was disturbed");
-        assert!(!undecided([0.5, 0.6, 0.5, 0.5, 0.7, 0.5]), "all say the same, by different figures");
-        assert!(!undecided([1.0, 1.01, 1.0, 0.995, 1.0, 1.0]), "a tie");
-    }
-
-    #[test]
     fn nothing_is_gained_by_doing_the_work_when_asked_for_it() {
         let us = Duration::from_micros;
         // Three hundred calls of 30 us, made as they should be, and left for later.
         assert_eq!(telling(Backend::Cuda, 300, us(9_000)), us(1_000 + 2_400));
         assert_eq!(telling(Backend::Cuda, 300, us(500)), us(800));
         assert_eq!(telling(Backend::Cpu, 4, us(30_000)), us(512));
-    }
-
-    #[test]
-    fn the_baseline_is_the_one_that_was_faster_in_this_session() {
-        let contenders = [(BaselineKind::Eager, Nanoseconds(10)), (BaselineKind::Compile, Nanoseconds(12))];
-        let times = [vec![3.0, 3.1, 9.0], vec![1.0, 1.2, 1.1]];
-        assert_eq!(fastest(&contenders, &times), (BaselineKind::Compile, times[1].as_slice()));
-    }
-
-    #[test]
-    fn the_control_compares_neighbours_of_one_side() {
-        // A B | B A | A B | B A | A B | B A: the batches drift, so that only neighbours are nearly equal.
-        let baseline = [10.0, 20.0, 20.2, 30.0, 30.3, 40.0];
-        let candidate = [1.0, 1.01, 2.0, 2.02, 3.0, 3.03];
-        let control = control(&baseline, &candidate).unwrap();
-        assert!((0.985..0.995).contains(&control.low) && (1.005..1.015).contains(&control.high), "{control:?}");
-        assert!((0.985..1.015).contains(&control.ratio), "{control:?}");
-        assert!(super::control(&baseline[..3], &candidate[..3]).is_none());
     }
 }

@@ -209,6 +209,10 @@ impl Launch<'_> {
             ("PYTHONDONTWRITEBYTECODE", "1".to_owned()),
             ("PYTHONUNBUFFERED", "1".to_owned()),
         ];
+        if self.backend == Backend::Cpu {
+            // `torch.compile` would start processes that import torch to compile Triton kernels, of which a CPU has none, while time is taken.
+            variables.push(("TORCH_WARM_POOL", "0".to_owned()));
+        }
         variables.extend(self.interpreter.user_base.as_ref().map(|base| ("PYTHONUSERBASE", base.to_string_lossy().into_owned())));
         variables
     }

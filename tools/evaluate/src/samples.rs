@@ -1,0 +1,207 @@
+//! What was timed, pair by pair, and which pairs count.
+//!
+//! Where other work has the processors, whose batch waits for one is no chance: the process that has just worked more waits longer. So pairs in
+//! which a thread waited do not count, as long as there are enough others.
+
+use kernelwright_protocol::{BaselineKind, Control, Nanoseconds};
+
+use crate::statistics::{median, median_interval};
+
+/// The fewest pairs where the request names no number: their range is a 95 % interval.
+pub(crate) const FEWEST_PAIRS: usize = 6;
+
+/// A speedup whose interval is no wider than this share of it needs no more pairs than the fewest.
+const NARROW: f64 = 0.02;
+
+/// What the threads of a batch may have waited for processors, added up, as a share of its time.
+const QUIET: f64 = 0.05;
+
+/// Pairs some of which were quiet are worth going on for.
+const PROMISING: usize = 2;
+
+/// Seconds of one call, batch by batch.
+#[derive(Debug, Default)]
+pub(crate) struct Samples {
+    /// In the order of the session's contenders.
+    pub(crate) baselines: Vec<Vec<f64>>,
+    pub(crate) candidate: Vec<f64>,
+    /// What the candidate's clock says beyond the supervisor's, as shares of the batches.
+    pub(crate) clocks: Vec<f64>,
+    /// The largest share of a batch that its threads waited, by pair.
+    waited: Vec<f64>,
+}
+
+/// The pairs that count.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    /// The baseline with the smallest median: what a candidate is measured against.
+    pub(crate) baseline: BaselineKind,
+    /// The candidate's.
+    pub(crate) candidate: Vec<f64>,
+    /// Baseline over candidate.
+    pub(crate) ratios: Vec<f64>,
+}
+
+impl Samples {
+    /// None yet, of so many contenders.
+    pub(crate) fn none(contenders: usize) -> Self {
+        Self { baselines: vec![vec![]; contenders], ..Self::default() }
+    }
+
+    /// Notes what a batch of a pair has waited.
+    pub(crate) fn note_wait(&mut self, pair: usize, share: f64) {
+        self.waited.resize(self.waited.len().max(pair + 1), 0.0);
+        self.waited[pair] = self.waited[pair].max(share);
+    }
+
+    fn pairs(&self) -> usize {
+        self.baselines.iter().map(Vec::len).min().unwrap_or(0).min(self.candidate.len())
+    }
+
+    fn is_quiet(&self, pair: usize) -> bool {
+        self.waited.get(pair).is_none_or(|share| *share <= QUIET)
+    }
+
+    fn quiet(&self) -> Vec<usize> {
+        (0..self.pairs()).filter(|&pair| self.is_quiet(pair)).collect()
+    }
+
+    /// The quiet pairs, or all where there are too few of those.
+    fn counting(&self) -> Vec<usize> {
+        let quiet = self.quiet();
+        if quiet.len() >= FEWEST_PAIRS { quiet } else { (0..self.pairs()).collect() }
+    }
+
+    /// The times of pairs that count, of the contender that is the fastest in them.
+    pub(crate) fn counted(&self, contenders: &[(BaselineKind, Nanoseconds)]) -> Counted {
+        let counting = self.counting();
+        let of = |times: &[f64]| -> Vec<f64> { counting.iter().map(|&pair| times[pair]).collect() };
+        let baselines = contenders.iter().zip(&self.baselines).map(|(&(kind, _), times)| (kind, of(times)));
+        let fastest = baselines.min_by(|(_, a), (_, b)| median(a).total_cmp(&median(b)));
+        let (baseline, times) = fastest.unwrap_or((BaselineKind::Eager, vec![]));
+        let candidate = of(&self.candidate);
+        let ratios = times.iter().zip(&candidate).map(|(baseline, candidate)| baseline / candidate).collect();
+        Counted { baseline, candidate, ratios }
+    }
+
+    /// The times of one contender in pairs that count.
+    pub(crate) fn of_contender(&self, at: usize) -> Vec<f64> {
+        self.counting().into_iter().map(|pair| self.baselines[at][pair]).collect()
+    }
+
+    /// Whether too few pairs were quiet, and some were, so that more pairs would help.
+    pub(crate) fn wants_quiet(&self) -> bool {
+        (PROMISING..FEWEST_PAIRS).contains(&self.quiet().len())
+    }
+
+    /// What the threads of a batch have waited in most of the pairs that count, as a share of its time, where that is too much.
+    pub(crate) fn disturbance(&self) -> Option<f64> {
+        let waited: Vec<f64> = self.counting().iter().filter_map(|&pair| self.waited.get(pair).copied()).collect();
+        Some(median(&waited)).filter(|&share| share > QUIET)
+    }
+
+    /// Neighbouring batches of one side over each other: in A B, B A, A B, ... every batch but the first and the last has such a neighbour. The
+    /// first over the second and the second over the first in turns, as the sides stand in pairs: what coming second makes of a time cancels
+    /// here as it does there.
+    pub(crate) fn control(&self, baseline: BaselineKind, contenders: &[(BaselineKind, Nanoseconds)]) -> Option<Control> {
+        let at = contenders.iter().position(|(kind, _)| *kind == baseline)?;
+        let counting = self.counting();
+        let of_one_side = |times: &[f64], first: usize| -> Vec<f64> {
+            let neighbours = (first..self.pairs().saturating_sub(1)).step_by(2);
+            let counted = neighbours.filter(|pair| counting.contains(pair) && counting.contains(&(pair + 1)));
+            counted
+                .enumerate()
+                .map(|(i, pair)| if i.is_multiple_of(2) { times[pair] / times[pair + 1] } else { times[pair + 1] / times[pair] })
+                .collect()
+        };
+        let ratios = [of_one_side(&self.candidate, 0), of_one_side(&self.baselines[at], 1)].concat();
+        let (low, high) = median_interval(&ratios);
+        (ratios.len() + 1 >= FEWEST_PAIRS).then(|| Control { ratio: median(&ratios), low, high })
+    }
+}
+
+impl Counted {
+    /// The speedup and its interval.
+    pub(crate) fn speedup(&self) -> (f64, (f64, f64)) {
+        (median(&self.ratios), median_interval(&self.ratios))
+    }
+
+    /// Whether it is known well enough.
+    pub(crate) fn is_narrow(&self) -> bool {
+        let (speedup, (low, high)) = self.speedup();
+        !self.ratios.is_empty() && high - low <= NARROW * speedup
+    }
+
+    /// Whether either side may be the faster one, by more than would matter.
+    pub(crate) fn is_undecided(&self) -> bool {
+        let (_, (low, high)) = self.speedup();
+        !self.is_narrow() && low <= 1.0 && high >= 1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONTENDERS: [(BaselineKind, Nanoseconds); 2] = [(BaselineKind::Eager, Nanoseconds(10)), (BaselineKind::Compile, Nanoseconds(12))];
+
+    fn samples(baselines: &[&[f64]], candidate: &[f64]) -> Samples {
+        Samples { baselines: baselines.iter().map(|times| times.to_vec()).collect(), candidate: candidate.to_vec(), ..Samples::default() }
+    }
+
+    fn counted(baseline: &[f64], candidate: &[f64]) -> Counted {
+        samples(&[baseline], candidate).counted(&CONTENDERS[..1])
+    }
+
+    #[test]
+    fn pairs_that_agree_are_enough() {
+        assert!(counted(&[2.0; 6], &[1.0, 1.01, 1.0, 1.005, 1.0, 1.0]).is_narrow());
+        assert!(!counted(&[2.0; 6], &[1.0, 1.05, 1.0, 1.005, 1.0, 1.0]).is_narrow());
+    }
+
+    #[test]
+    fn pairs_that_disagree_about_which_side_is_faster_want_more() {
+        let undecided = |candidate: [f64; 6]| counted(&[1.0; 6], &candidate).is_undecided();
+        assert!(undecided([0.98, 0.98, 0.98, 0.98, 0.98, 1.1]), "five against one that was disturbed");
+        assert!(!undecided([0.5, 0.6, 0.5, 0.5, 0.7, 0.5]), "all say the same, by different figures");
+        assert!(!undecided([1.0, 1.01, 1.0, 0.995, 1.0, 1.0]), "a tie");
+    }
+
+    #[test]
+    fn pairs_that_waited_for_processors_do_not_count_where_enough_others_do() {
+        let candidate = [1.0; 9];
+        let mut samples = samples(&[&[2.0, 9.0, 2.0, 2.0, 9.0, 2.0, 2.0, 2.0, 9.0]], &candidate);
+        for (pair, share) in [(1, 0.9), (4, 0.06), (4, 0.01), (8, 0.5), (2, QUIET)] {
+            samples.note_wait(pair, share);
+        }
+        let counted = samples.counted(&CONTENDERS[..1]);
+        assert_eq!((counted.speedup(), counted.ratios.len()), ((2.0, (2.0, 2.0)), 6));
+        assert_eq!((samples.wants_quiet(), samples.disturbance()), (false, None));
+        samples.note_wait(0, 0.3);
+        assert_eq!(samples.counted(&CONTENDERS[..1]).ratios.len(), 9, "too few are left");
+        assert!(samples.wants_quiet());
+        for pair in 0..9 {
+            samples.note_wait(pair, 0.4);
+        }
+        assert!(!samples.wants_quiet(), "there is no hope");
+        assert_eq!(samples.disturbance(), Some(0.4));
+    }
+
+    #[test]
+    fn the_baseline_is_the_one_that_was_faster_in_this_session() {
+        let counted = samples(&[&[3.0, 3.1, 9.0], &[1.0, 1.2, 1.1]], &[1.0; 3]).counted(&CONTENDERS);
+        assert_eq!((counted.baseline, counted.ratios), (BaselineKind::Compile, vec![1.0, 1.2, 1.1]));
+    }
+
+    #[test]
+    fn the_control_compares_neighbours_of_one_side() {
+        // A B | B A | A B | B A | A B | B A: the batches drift, so that only neighbours are nearly equal.
+        let baseline = [10.0, 20.0, 20.2, 30.0, 30.3, 40.0];
+        let candidate = [1.0, 1.01, 2.0, 2.02, 3.0, 3.03];
+        let control = |pairs: usize| samples(&[&baseline[..pairs]], &candidate[..pairs]).control(BaselineKind::Eager, &CONTENDERS);
+        let whole = control(6).unwrap();
+        assert!((0.985..0.995).contains(&whole.low) && (1.005..1.015).contains(&whole.high), "{whole:?}");
+        assert!((0.985..1.015).contains(&whole.ratio), "{whole:?}");
+        assert!(control(3).is_none());
+    }
+}
