@@ -5,7 +5,7 @@ use std::time::Duration;
 use kernelwright_protocol::{Backend, Bytes};
 
 use crate::draws::{random_below, random_u32};
-use crate::problem::{BASE, Placed, Problem, Recipe};
+use crate::problem::{BASE, Moves, Placed, Problem, Recipe};
 use crate::request::Limits;
 
 /// The most calls in one batch: placing and naming them costs time too, and on a GPU, where no call is done sooner than it is launched, a thousand
@@ -66,17 +66,18 @@ impl Room {
 pub(crate) struct Calls {
     next: u32,
     scales: bool,
+    rolls: bool,
 }
 
 impl Calls {
     /// Calls of this problem.
     pub(crate) fn of(problem: &Problem) -> Self {
-        Self::scaled(problem.takes_scaled)
+        Self::scaled(problem.takes_scaled, problem.moves() != Moves::None)
     }
 
-    fn scaled(scales: bool) -> Self {
+    fn scaled(scales: bool, rolls: bool) -> Self {
         // Above the entries that trials use.
-        Self { next: BASE + 1000, scales }
+        Self { next: BASE + 1000, scales, rolls }
     }
 
     /// Calls under fresh names, with random recipes.
@@ -88,7 +89,7 @@ impl Calls {
                 // Three decimals are exact enough in any floating type. Never above 1: what takes probabilities, or angles of cosines, takes smaller
                 // ones as well, and refuses larger ones.
                 let scale = if self.scales { 0.5 + random_below(501) as f64 / 1000.0 } else { 1.0 };
-                Placed { entry, base: BASE, recipe: Recipe::Changed { scale, roll: random_u32() % 4096 } }
+                Placed { entry, base: BASE, recipe: Recipe::Changed { scale, roll: if self.rolls { random_u32() % 4096 } else { 0 } } }
             })
             .collect()
     }
@@ -119,7 +120,7 @@ mod tests {
 
     #[test]
     fn no_two_calls_share_a_name() {
-        let mut calls = Calls::scaled(true);
+        let mut calls = Calls::scaled(true, true);
         let (first, second) = (calls.fresh(3), calls.fresh(2));
         assert_eq!(first.last().map(|call| call.entry + 1), second.first().map(|call| call.entry));
         assert!(first.iter().all(|call| matches!(call.recipe, Recipe::Changed { scale, .. } if (0.5..=1.0).contains(&scale))));

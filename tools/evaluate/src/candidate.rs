@@ -14,7 +14,7 @@ use crate::builds::Built;
 use crate::locations::Locations;
 use crate::problem::{BASE, Inputs, Outcome, Placed, Problem, Setting, TimedOutcome, TimedOutcomes};
 use crate::request::Limits;
-use crate::verdict::{Phase, Stop, judge};
+use crate::verdict::{Phase, Stop, judge, printable};
 use crate::wire;
 
 /// With this many processors, one can be kept awake while a batch runs.
@@ -28,6 +28,8 @@ pub(crate) struct Candidate {
     /// How timed batches are waited for.
     watch: Watch,
     noticed: Vec<Finding>,
+    /// Whether results of timed calls are copied.
+    copies: bool,
 }
 
 /// What a candidate may import of its problem.
@@ -100,7 +102,7 @@ impl Candidate {
         let spare = std::thread::available_parallelism().is_ok_and(|processors| processors.get() >= SPARE);
         // While a GPU works, processors do not.
         let watch = if spare && backend == Backend::Cuda { Watch::Awake } else { Watch::Asleep };
-        Self { worker, limits, watch, noticed: vec![] }
+        Self { worker, limits, watch, noticed: vec![], copies: false }
     }
 
     /// Its process.
@@ -191,6 +193,16 @@ impl Candidate {
         self.worker.write_memory(pieces, arena.as_fd()).await.map_err(unreadable)
     }
 
+    /// Whether results of timed calls are copied.
+    pub(crate) fn copies(&self) -> bool {
+        self.copies
+    }
+
+    /// Has every result of a timed call copied as soon as it is there, which counts as the candidate's time; whether that is new.
+    pub(crate) fn copy_results(&mut self) -> bool {
+        !std::mem::replace(&mut self.copies, true)
+    }
+
     /// Runs placed calls. It is stopped when this returns.
     pub(crate) async fn time(&mut self, calls: &[Placed]) -> Result<Batch, Stop> {
         #[derive(Deserialize)]
@@ -198,7 +210,7 @@ impl Candidate {
             inner_ns: u64,
         }
         let entries: Vec<_> = calls.iter().map(|call| call.entry).collect();
-        let fields = json!({"calls": entries});
+        let fields = json!({"calls": entries, "copies": self.copies});
         let reply = self.ask_watching(Phase::Time, "time", fields, &[], self.watch).await?;
         let timed: Timed = claim(reply.ok)?;
         tracing::debug!(calls = calls.len(), wall = ?reply.wall, inner = ?Duration::from_nanos(timed.inner_ns), "a batch of the candidate");
@@ -296,6 +308,8 @@ impl Candidate {
         struct Noticed {
             rule: String,
             message: String,
+            #[serde(default)]
+            severity: Option<String>,
         }
         let limit = match phase {
             Phase::Import | Phase::Construct => self.limits.build,
@@ -306,10 +320,13 @@ impl Candidate {
         let mut reply = answer.map_err(|error| judge(phase, error, self.worker.log()))?;
         // Nothing rests on the candidate's process telling on itself: this only makes a verdict stricter.
         let noticed = reply.ok.get_mut("findings").map(Value::take).map(Vec::<Noticed>::deserialize);
-        match noticed.transpose().ok().flatten().and_then(|found| found.into_iter().next()) {
-            Some(Noticed { rule, message }) => Err(Stop::rejected(&rule, message)),
-            None => Ok(reply),
+        for Noticed { rule, message, severity } in noticed.transpose().ok().flatten().unwrap_or_default() {
+            if severity.as_deref() != Some("warning") {
+                return Err(Stop::rejected(&rule, printable(&message)));
+            }
+            self.note(&rule, Severity::Warning, &printable(&message));
         }
+        Ok(reply)
     }
 }
 

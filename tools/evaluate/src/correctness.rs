@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use kernelwright_harness::Refusal;
 use kernelwright_protocol::Trials;
+use serde_json::Value;
 
 use crate::EvaluateError;
 use crate::baselines::{self, Reload};
@@ -32,6 +33,26 @@ pub(crate) struct Passed {
     pub(crate) bytes_per_call: u64,
     /// What one call has to write, in bytes: outputs in memory of their own.
     pub(crate) written_per_call: u64,
+    /// What one call returns.
+    pub(crate) returned: Returned,
+}
+
+/// What a call returns, as far as it matters to saying where it lies.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Returned {
+    pub(crate) tensors: u32,
+    /// A tensor or a list of them, with values as they are stored.
+    pub(crate) is_plain: bool,
+}
+
+impl Returned {
+    fn of(tree: &Value, tensors: &[Value]) -> Self {
+        let is_tensor = |value: &Value| value.get("tensor").is_some();
+        let listed = ["list", "tuple"].iter().find_map(|kind| tree.get(kind)?.as_array());
+        let is_stored = |tensor: &Value| tensor["dtype"].as_str().is_some_and(|dtype| !dtype.starts_with("complex"));
+        let is_plain = (is_tensor(tree) || listed.is_some_and(|values| values.iter().all(is_tensor))) && tensors.iter().all(is_stored);
+        Self { tensors: tensors.len() as u32, is_plain }
+    }
 }
 
 /// Runs every trial: the first on `base`, the inputs of the base entry, which stay in both workers.
@@ -50,6 +71,7 @@ pub(crate) async fn check(
         quickest_call: Duration::MAX,
         bytes_per_call: 0,
         written_per_call: 0,
+        returned: Returned::default(),
     };
     let mut base = Some(base);
     for (index, &draw) in draws.iter().enumerate() {
@@ -74,6 +96,7 @@ pub(crate) async fn check(
             passed.first_call = first.wall;
             passed.bytes_per_call = wire::total_bytes(&inputs.tensors) + wire::total_bytes(&first.outcome.tensors);
             passed.written_per_call = first.written;
+            passed.returned = Returned::of(&first.outcome.outputs, &first.outcome.tensors);
             again(problem, candidate, &label, reload, &mut passed).await?;
         } else {
             problem.forget(&[entry]).await?;

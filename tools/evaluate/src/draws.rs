@@ -11,6 +11,7 @@ pub(crate) enum DrawKind {
     Special,
     Small,
     Shifted,
+    Tiny,
     /// The base entry's inputs with a few elements changed.
     Touched,
 }
@@ -24,6 +25,7 @@ impl DrawKind {
             Self::Special => "special",
             Self::Small => "small",
             Self::Shifted => "shifted",
+            Self::Tiny => "tiny",
             Self::Touched => "touched",
         }
     }
@@ -40,8 +42,8 @@ pub(crate) struct Draw {
 /// The draws of an evaluation: the problem's own distribution first (timing builds on it), then one of each kind that has exposed
 /// a class of tricks, the most telling first; beyond those the problem's own again with other seeds.
 pub(crate) fn plan(trials: NonZeroU32) -> Vec<Draw> {
-    use DrawKind::{Problem, Scaled, Shifted, Small, Special, Structured};
-    const ORDER: [DrawKind; 6] = [Problem, Scaled, Structured, Special, Small, Shifted];
+    use DrawKind::{Problem, Scaled, Shifted, Small, Special, Structured, Tiny};
+    const ORDER: [DrawKind; 7] = [Problem, Scaled, Structured, Special, Small, Shifted, Tiny];
     (0..trials.get() as usize).map(|trial| Draw { kind: ORDER.get(trial).copied().unwrap_or(Problem), seed: random_u32() }).collect()
 }
 
@@ -76,7 +78,7 @@ mod tests {
     fn the_first_draw_is_the_problems_own_and_seeds_differ() {
         let plan = plan(NonZeroU32::new(8).unwrap());
         let kinds: Vec<_> = plan.iter().map(|draw| draw.kind.as_str()).collect();
-        assert_eq!(kinds, ["problem", "scaled", "structured", "special", "small", "shifted", "problem", "problem"]);
+        assert_eq!(kinds, ["problem", "scaled", "structured", "special", "small", "shifted", "tiny", "problem"]);
         assert_ne!(plan[6].seed, plan[7].seed);
     }
 }

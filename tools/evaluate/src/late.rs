@@ -12,17 +12,16 @@ use serde_json::Value;
 
 use crate::EvaluateError;
 use crate::candidate::Candidate;
-use crate::draws::{self, random_below, random_u32};
+use crate::draws::{self, random_below};
 use crate::locations::Locations;
-use crate::problem::{BASE, Inputs, Placed, Problem, alike};
+use crate::problem::{BASE, Inputs, Moves, Placed, Problem, Recipe, alike};
 use crate::rotation;
 use crate::verdict::Stop;
 
 /// The entry of such inputs, beside those of the trials.
 const LATE: u32 = BASE + 4;
 
-/// Rotations are numbers below this.
-const ROTATIONS: u32 = 4096;
+const AS_DRAWN: Recipe = Recipe::Rotated { by: 0, stir: 0 };
 
 /// What became of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,7 +63,7 @@ pub(crate) async fn place(
 ) -> Result<Ready, Stop> {
     if let Some(unseen) = unseen {
         return match problem.setting.target.backend {
-            Backend::Cpu => write(candidate, calls, unseen).await,
+            Backend::Cpu => write(candidate, calls, unseen, problem.moves()).await,
             Backend::Cuda => fill(problem, candidate, calls, unseen).await,
         };
     }
@@ -73,40 +72,52 @@ pub(crate) async fn place(
     Ok(Ready { calls, placed, late })
 }
 
-/// Makes room for the calls in the candidate's process on a CPU and, now that it is stopped, writes the inputs there, rotated differently for
+/// Makes room for the calls in the candidate's process on a CPU and, now that it is stopped, writes the inputs there, moved about differently for
 /// each call. The problem's process has no part in it.
-pub(crate) async fn write(candidate: &mut Candidate, mut calls: Vec<Placed>, unseen: &Inputs) -> Result<Ready, Stop> {
-    let (placed, rooms) = make_room(candidate, &mut calls, unseen).await?;
-    let mut pieces = Vec::new();
-    for (located, by) in &rooms {
+pub(crate) async fn write(candidate: &mut Candidate, mut calls: Vec<Placed>, unseen: &Inputs, moves: Moves) -> Result<Ready, Stop> {
+    let (placed, rooms) = make_room(candidate, &mut calls, unseen, moves).await?;
+    let mut layers = rotation::Layers::default();
+    for (located, recipe) in &rooms {
         for (index, window) in candidate.windows(located)? {
-            pieces.extend(unseen.tensors.get(index).map(|tensor| rotation::pieces(window, tensor, *by)).unwrap_or_default());
+            if let Some(tensor) = unseen.tensors.get(index) {
+                layers.add(window, tensor, *recipe);
+            }
         }
     }
-    candidate.write(pieces, unseen).await?;
+    // Each lies over the last one. Pieces of one layer are written in any order.
+    for pieces in layers.in_order() {
+        candidate.write(pieces, unseen).await?;
+    }
     Ok(Ready { calls, placed, late: Late::default() })
 }
 
 /// The same on a GPU, whose memory the problem's process writes.
 async fn fill(problem: &mut Problem, candidate: &mut Candidate, mut calls: Vec<Placed>, unseen: &Inputs) -> Result<Ready, Stop> {
-    let (placed, rooms) = make_room(candidate, &mut calls, unseen).await?;
+    // Whose memory the problem's process writes, it only rotates.
+    let moves = if problem.moves() == Moves::None { Moves::None } else { Moves::Rotated };
+    let (placed, rooms) = make_room(candidate, &mut calls, unseen, moves).await?;
     if !problem.fill(LATE, &rooms).await? {
         return Err(Stop::rejected("output_memory", "its inputs are said to lie where no memory of the device is"));
     }
     Ok(Ready { calls, placed, late: Late::default() })
 }
 
-/// Makes room for inputs like the unseen ones: where they lie, and for each call its tensors and by how much they are to be rotated.
-async fn make_room(candidate: &mut Candidate, calls: &mut [Placed], unseen: &Inputs) -> Result<(Locations, Vec<(Vec<Value>, u32)>), Stop> {
+/// Makes room for inputs like the unseen ones: where they lie, and for each call its tensors and how they are to be moved about.
+async fn make_room(
+    candidate: &mut Candidate,
+    calls: &mut [Placed],
+    unseen: &Inputs,
+    moves: Moves,
+) -> Result<(Locations, Vec<(Vec<Value>, Recipe)>), Stop> {
     let placed = candidate.reserve(calls).await?;
     let mut rooms = Vec::with_capacity(calls.len());
     for (index, call) in calls.iter_mut().enumerate() {
-        let by = random_u32() % ROTATIONS;
-        *call = call.instead(LATE, by);
+        let recipe = moves.draw();
+        *call = call.instead(LATE, recipe);
         let told = placed.call(index).filter(|(tree, located)| **tree == unseen.tree && alike(located, &unseen.tensors));
         let (_, located) =
             told.ok_or_else(|| Stop::rejected("channel_tampering", "it says that its inputs are of another form than they are"))?;
-        rooms.push((located, by));
+        rooms.push((located, recipe));
     }
     Ok((placed, rooms))
 }
@@ -129,17 +140,24 @@ async fn refill(problem: &mut Problem, candidate: &Candidate, placed: &Locations
         match problem.setting.target.backend {
             Backend::Cpu => {
                 let windows = candidate.windows(&located)?.into_iter();
-                let pieces = windows.filter_map(|(index, window)| Some(rotation::pieces(window, inputs.tensors.get(index)?, 0)));
-                candidate.write(pieces.flatten().collect(), &inputs).await?;
+                let mut layers = rotation::Layers::default();
+                windows.for_each(|(index, window)| {
+                    if let Some(tensor) = inputs.tensors.get(index) {
+                        layers.add(window, tensor, AS_DRAWN);
+                    }
+                });
+                for pieces in layers.in_order() {
+                    candidate.write(pieces, &inputs).await?;
+                }
             }
             Backend::Cuda => {
-                if !problem.fill(LATE, &[(located, 0)]).await? {
+                if !problem.fill(LATE, &[(located, AS_DRAWN)]).await? {
                     late.unknown = Some(index);
                     break;
                 }
             }
         }
-        calls[index] = calls[index].instead(LATE, 0);
+        calls[index] = calls[index].instead(LATE, AS_DRAWN);
         late.calls.push(index);
     }
     Ok(late)

@@ -1,14 +1,21 @@
-//! Inputs that differ from call to call by where their rows stand: what a supervisor can do that only moves bytes.
+//! Inputs that differ from call to call by where their rows and elements stand: what a supervisor can do that only moves bytes.
 //!
 //! The last rows of a dense floating tensor come in front of the others. Rows are counted over as many of the leading dimensions as it takes to
-//! have some dozens of them, or a batch would see the same inputs again and again. The trusted worker does the same (`recipes.py`), so that
-//! it can compute what a call should have given.
+//! have some dozens of them, or a batch would see the same inputs again and again. Of many functions the answer then only has its rows elsewhere,
+//! too, and of reductions it is the same. So the tensor is stirred as well: a run of elements and single ones in all parts of it come in the place
+//! of others, and no call's answer says what another's is. The trusted worker does the same (`recipes.py`), so that it can compute what a call
+//! should have given.
 
 use kernelwright_harness::Window;
 use serde_json::Value;
 
+use crate::problem::Recipe;
+
 /// Leading dimensions are counted together until there are this many rows.
 const ROWS: u64 = 64;
+
+/// How many single elements are stirred at most.
+const SPOTS: u64 = 512;
 
 /// Whether inputs can be made to differ: some floating tensor has rows to move, and none has gaps between its elements.
 pub(crate) fn is_possible(tensors: &[Value]) -> bool {
@@ -16,21 +23,50 @@ pub(crate) fn is_possible(tensors: &[Value]) -> bool {
     floating.peek().is_some() && floating.all(is_dense)
 }
 
-/// The pieces of memory that make up a rotated tensor: windows of the process, each with the offset in the arena that it is written from.
-pub(crate) fn pieces(window: Window, tensor: &Value, by: u32) -> Vec<(Window, u64)> {
-    let offset = tensor["offset"].as_u64().unwrap_or_default();
-    let moved = moved_bytes(tensor, by).min(window.bytes);
-    let rest = window.bytes - moved;
-    let front = (Window { address: window.address, bytes: moved }, offset + rest);
-    let behind = (Window { address: window.address + moved, bytes: rest }, offset);
-    [front, behind].into_iter().filter(|(piece, _)| piece.bytes > 0).collect()
+/// Pieces of memory: windows of the process, each with the offset in the arena that it is written from. Those of one layer do not overlap, and lie
+/// over those of the layer before.
+#[derive(Debug, Default)]
+pub(crate) struct Layers {
+    rotated: Vec<(Window, u64)>,
+    runs: Vec<(Window, u64)>,
+    spots: Vec<(Window, u64)>,
 }
 
-/// How many bytes come in front.
-fn moved_bytes(tensor: &Value, by: u32) -> u64 {
-    if !is_floating(tensor) || elements(tensor) < 2 || !is_dense(tensor) {
-        return 0;
+impl Layers {
+    /// Adds a tensor that is rotated and stirred by a recipe.
+    pub(crate) fn add(&mut self, window: Window, tensor: &Value, recipe: Recipe) {
+        let (by, stir) = match recipe {
+            Recipe::Rotated { by, stir } => (by, stir),
+            Recipe::Changed { .. } => (0, 0),
+        };
+        let offset = tensor["offset"].as_u64().unwrap_or_default();
+        let elements = elements(tensor);
+        let is_movable = is_floating(tensor) && elements > 1 && is_dense(tensor);
+        let rows = if is_movable { rows(tensor) } else { 1 };
+        let moved = (u64::from(by) % rows * (window.bytes / rows)).min(window.bytes);
+        let rest = window.bytes - moved;
+        let front = (Window { address: window.address, bytes: moved }, offset + rest);
+        let behind = (Window { address: window.address + moved, bytes: rest }, offset);
+        self.rotated.extend([front, behind].into_iter().filter(|(piece, _)| piece.bytes > 0));
+        if is_movable && stir != 0 {
+            let bytes = window.bytes / elements;
+            let piece = |Stirred { from, to, count }| {
+                (Window { address: window.address + to * bytes, bytes: count * bytes }, offset + from * bytes)
+            };
+            let (run, spots) = stirred(elements, rows, stir);
+            self.runs.extend(Some(piece(run)).filter(|(piece, _)| piece.bytes > 0));
+            self.spots.extend(spots.map(piece));
+        }
     }
+
+    /// The layers, the lowest first.
+    pub(crate) fn in_order(self) -> [Vec<(Window, u64)>; 3] {
+        [self.rotated, self.runs, self.spots]
+    }
+}
+
+/// Rows are counted over as many of the leading dimensions as it takes to have enough of them.
+fn rows(tensor: &Value) -> u64 {
     let mut rows = 1;
     for length in numbers(tensor, "shape") {
         if rows >= ROWS {
@@ -38,7 +74,34 @@ fn moved_bytes(tensor: &Value, by: u32) -> u64 {
         }
         rows *= length;
     }
-    u64::from(by) % rows * (tensor["nbytes"].as_u64().unwrap_or_default() / rows)
+    rows
+}
+
+/// Elements that come in the place of others.
+#[derive(Debug, PartialEq, Eq)]
+struct Stirred {
+    from: u64,
+    to: u64,
+    count: u64,
+}
+
+/// A run of an eighth of all elements, then one element in each of up to [`SPOTS`] segments.
+fn stirred(elements: u64, rows: u64, stir: u32) -> (Stirred, impl Iterator<Item = Stirred>) {
+    let run = elements / 8;
+    let [from, to] = [0, 1].map(|kind| mixed(stir, 0, kind) % (elements - run + 1));
+    let spots = rows.min(SPOTS);
+    let segment = elements / spots;
+    let spot =
+        move |index| Stirred { from: mixed(stir, index, 3) % elements, to: index * segment + mixed(stir, index, 2) % segment, count: 1 };
+    (Stirred { from, to, count: run }, (0..spots).map(spot))
+}
+
+/// A number below 2^31 - 1 that follows from the three in no obvious way.
+fn mixed(stir: u32, index: u64, kind: u64) -> u64 {
+    const PRIME: u64 = (1 << 31) - 1;
+    let mixed = (u64::from(stir) % PRIME * 48271 + index * 69621 + kind * 16807 + 1) % PRIME;
+    let mixed = (mixed * mixed + 12345) % PRIME;
+    mixed * mixed % PRIME
 }
 
 /// Floating or complex, of two bytes or more.
@@ -76,11 +139,20 @@ mod tests {
         json!({"dtype": dtype, "shape": shape, "strides": strides, "nbytes": nbytes, "offset": 1000})
     }
 
+    fn pieces(window: Window, tensor: &Value, recipe: Recipe) -> Vec<(Window, u64)> {
+        let mut layers = Layers::default();
+        layers.add(window, tensor, recipe);
+        layers.in_order().concat()
+    }
+
     fn check(shape: &[u64], by: u32, expected: &[(u64, u64, u64)]) {
         let strides: Vec<u64> = (0..shape.len()).map(|dimension| shape[dimension + 1..].iter().product()).collect();
         let tensor = tensor("float32", shape, &strides);
         let window = Window { address: 0, bytes: tensor["nbytes"].as_u64().unwrap() };
-        let found: Vec<_> = pieces(window, &tensor, by).into_iter().map(|(piece, from)| (piece.address, piece.bytes, from)).collect();
+        let found: Vec<_> = pieces(window, &tensor, Recipe::Rotated { by, stir: 0 })
+            .into_iter()
+            .map(|(piece, from)| (piece.address, piece.bytes, from))
+            .collect();
         assert_eq!(found, expected, "{shape:?} by {by}");
     }
 
@@ -94,6 +166,19 @@ mod tests {
         check(&[0, 4], 7, &[]);
     }
 
+    /// The same figures as in the trusted worker's tests (`test_values.py`).
+    #[test]
+    fn elements_come_in_the_place_of_others() {
+        let pieces = pieces(Window { address: 0, bytes: 64 }, &tensor("float32", &[16], &[1]), Recipe::Rotated { by: 3, stir: 7 });
+        let found: Vec<_> = pieces.into_iter().map(|(piece, from)| (piece.address / 4, piece.bytes / 4, (from - 1000) / 4)).collect();
+        assert_eq!(found[..2], [(0, 3, 13), (3, 13, 0)]);
+        let mut values: Vec<u64> = vec![99; 16];
+        for (to, count, from) in found {
+            (0..count).for_each(|i| values[(to + i) as usize] = from + i);
+        }
+        assert_eq!(values, [15, 5, 0, 4, 15, 12, 13, 15, 10, 0, 13, 8, 1, 3, 3, 2]);
+    }
+
     #[test]
     fn only_dense_floating_tensors_are_rotated() {
         let dense = tensor("float32", &[4, 2], &[2, 1]);
@@ -102,6 +187,6 @@ mod tests {
         let possible = |tensors: &[&Value]| is_possible(&tensors.iter().copied().cloned().collect::<Vec<_>>());
         assert!(possible(&[&dense]) && possible(&[&dense, &integers]));
         assert!(!possible(&[&dense, &transposed]) && !possible(&[&integers]) && !possible(&[]));
-        assert_eq!(pieces(Window { address: 0, bytes: 32 }, &integers, 1).len(), 1);
+        assert_eq!(pieces(Window { address: 0, bytes: 32 }, &integers, Recipe::Rotated { by: 1, stir: 5 }).len(), 1);
     }
 }

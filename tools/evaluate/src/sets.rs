@@ -56,6 +56,7 @@ impl Problem {
         self.baselines = lost.baselines;
         self.lost_on = lost.lost_on;
         self.takes_scaled = lost.takes_scaled;
+        self.moves = lost.moves;
         let set = lost.sets.selected;
         self.sets = Sets { selected: 0, ready: vec![], ..lost.sets };
         if set == 0 { Ok(()) } else { self.go_to(set).await }
@@ -74,6 +75,7 @@ impl Problem {
         }
         self.note_degenerate();
         self.sets.ready.clear();
+        self.moves = None;
         let (new, _): (Selected, _) = self.ask("select", json!({"set": set}), &[]).await?;
         self.sets.selected = set;
         let Facts { inputs, outputs, degenerate, reference_ns, device_memory, .. } = &mut self.facts;

@@ -14,6 +14,7 @@ use crate::candidate::{Batch, Candidate};
 use crate::checks::{Checks, Turn};
 use crate::clocks::{agree, disagreement, time_of};
 use crate::cores::SameCore;
+use crate::correctness::Returned;
 use crate::draws::random_below;
 use crate::late::{self, Ready};
 use crate::problem::{Placed, Problem, TimedOutcomes};
@@ -53,12 +54,15 @@ fn held_slack(backend: Backend) -> Duration {
 }
 
 /// On a GPU the driver is asked which allocation holds an output. Its handle is known from batches that were not measured: making one
-/// takes tens of microseconds, in which a candidate could do what it has left out.
-fn held_per_call(backend: Backend) -> Duration {
-    match backend {
-        Backend::Cpu => Duration::from_micros(3),
-        Backend::Cuda => Duration::from_micros(8),
-    }
+/// takes tens of microseconds, in which a candidate could do what it has left out. What is no list of plain tensors is taken apart first.
+fn held_per_call(backend: Backend, Returned { tensors, is_plain }: Returned) -> Duration {
+    let (call, tensor) = match (backend, is_plain) {
+        (Backend::Cpu, true) => (3, 2),
+        (Backend::Cpu, false) => (30, 15),
+        (Backend::Cuda, true) => (8, 4),
+        (Backend::Cuda, false) => (60, 25),
+    };
+    Duration::from_micros(call + tensor * u64::from(tensors.saturating_sub(1)))
 }
 
 /// What it may take beyond the batch itself. Making calls takes longer than naming them: only what was not done in the batch takes longer to
@@ -66,8 +70,8 @@ fn held_per_call(backend: Backend) -> Duration {
 const TELLING: Duration = Duration::from_micros(300);
 
 /// What a candidate may take to say where the outputs of a batch lie that took `wall`.
-fn telling(backend: Backend, calls: usize, wall: Duration) -> Duration {
-    (held_slack(backend) + held_per_call(backend) * calls as u32).min(wall + TELLING)
+fn telling(backend: Backend, returned: Returned, calls: usize, wall: Duration) -> Duration {
+    (held_slack(backend) + held_per_call(backend, returned) * calls as u32).min(wall + TELLING)
 }
 
 /// A batch that lasts less than this part of what is wanted was measured wrongly when its length was chosen.
@@ -87,6 +91,7 @@ pub(crate) struct Session {
     pub(crate) at_most: Duration,
     pub(crate) build: Duration,
     pub(crate) first_call: Duration,
+    pub(crate) returned: Returned,
     pub(crate) trials: Trials,
 }
 
@@ -125,7 +130,6 @@ pub(crate) async fn measure(
     let mut is_confirmed = false;
     let pairs = session.pairs.unwrap_or(FEWEST_PAIRS).max(2);
     let mut checks = Checks::within(problem.facts.reference_ns, session.room.bytes_per_call, pairs);
-    let mut overwritten = false;
     let (mut unseen, mut unverified) = (None, None);
     let mut samples = Samples::none(session.contenders.len());
     let started = Instant::now();
@@ -160,18 +164,19 @@ pub(crate) async fn measure(
         let (mut ours, mut theirs) = (None, None);
         if let Some(unseen) = unseen.as_ref().filter(|_| session.backend == Backend::Cpu) {
             let batches = (session.first_batch(&mut calls), calls.fresh(length()));
+            let problem_moves = problem.moves();
             let prepare = async {
                 verify(problem, unverified.take(), &mut checks, &session.trials).await?;
                 Ok::<_, Stop>(problem.refill(&batches.0).await?)
             };
             // Side by side, in two processes. Both come to an end: who was asked halfway answers no other question.
-            let (prepared, written) = tokio::join!(prepare, late::write(candidate, batches.1, unseen));
+            let (prepared, written) = tokio::join!(prepare, late::write(candidate, batches.1, unseen, problem_moves));
             prepared?;
             (ours, theirs) = (Some(batches.0), Some(written?));
         }
         // A B, B A, A B, ...: what drifts hits both sides alike.
         if pair.is_multiple_of(2) {
-            time_baselines(problem, &session, &mut calls, &mut samples, pair, ours.take()).await?;
+            time_baselines(problem, &session, &mut calls, &mut samples, pair, unseen.is_some(), ours.take()).await?;
         }
         let batches = if is_renewed && unseen.is_none() { [Use::Late, Use::Time].as_slice() } else { &[Use::Time] };
         for &purpose in batches {
@@ -183,12 +188,20 @@ pub(crate) async fn measure(
                 late::place(problem, candidate, calls.fresh(length()), unseen.as_ref(), late_calls).await?
             };
             let turn = Turn { pair, left: most - pair };
-            let timed = time_candidate(candidate, &ready, overhead, turn, &checks, session.backend).await?;
+            let timed = time_candidate(candidate, &ready, overhead, turn, &checks, &session).await?;
             let is_too_short = timed.is_too_short(session.backend) && candidate_calls < session.room.most();
             unverified = timed.unverified;
             if !is_early {
                 verify(problem, unverified.take(), &mut checks, &session.trials).await?;
                 late::forget(problem, &ready.late).await?;
+            }
+            if timed.overwritten {
+                if !candidate.copy_results() {
+                    return Err(Stop::rejected("output_memory", "its results lie in the same memory although each of them was copied"));
+                }
+                candidate_calls = calibrate(candidate, &mut calls, &session, overhead).await?;
+                samples = Samples::none(session.contenders.len());
+                continue 'pairs;
             }
             if purpose == Use::Time && !is_confirmed {
                 is_confirmed = true;
@@ -203,18 +216,18 @@ pub(crate) async fn measure(
                 samples.note_wait(pair, timed.waited);
             }
             samples.clocks.push(timed.clock);
-            overwritten |= timed.overwritten;
         }
         if !pair.is_multiple_of(2) {
-            time_baselines(problem, &session, &mut calls, &mut samples, pair, ours).await?;
+            time_baselines(problem, &session, &mut calls, &mut samples, pair, unseen.is_some(), ours).await?;
         }
     }
     verify(problem, unverified, &mut checks, &session.trials).await?;
     agree(&samples.clocks)?;
     candidate.clear().await?;
     late::forget_unseen(problem, unseen.as_ref()).await?;
-    if overwritten {
-        let message = "calls return the same memory again: a result is right until the next call, and has to be copied by who keeps it";
+    if candidate.copies() {
+        let message =
+            "calls return the same memory again, where a result is right until the next call only: each was copied, which is in its time";
         candidate.note("reused_output", Severity::Note, message);
     }
     if let Some(share) = samples.disturbance() {
@@ -304,7 +317,7 @@ async fn time_candidate(
     overhead: Duration,
     turn: Turn,
     checks: &Checks,
-    backend: Backend,
+    &Session { backend, returned, .. }: &Session,
 ) -> Result<Timed, Stop> {
     let waits = Waits::of(candidate.pid(), backend);
     let Batch { wall, inner } = candidate.time(calls).await?;
@@ -314,7 +327,7 @@ async fn time_candidate(
     if outputs.count() != calls.len() {
         return Err(Stop::rejected("channel_tampering", "it speaks of other calls than it was asked to make"));
     }
-    let allowed = overhead + telling(backend, calls.len(), wall);
+    let allowed = overhead + telling(backend, returned, calls.len(), wall);
     let charged = time_of(wall, overhead, inner) + asked.saturating_sub(allowed);
     let lasting = outputs.lasting();
     let chosen = checks.choose(&lasting, late, turn);
@@ -354,6 +367,7 @@ async fn time_baselines(
     calls: &mut Calls,
     samples: &mut Samples,
     pair: usize,
+    moves_bytes: bool,
     mut ready: Option<Vec<Placed>>,
 ) -> Result<(), Stop> {
     for (at, &(kind, expected)) in session.contenders.iter().enumerate() {
@@ -361,14 +375,19 @@ async fn time_baselines(
             batch
         } else {
             let batch = session.batch(calls, expected);
-            match session.backend {
-                Backend::Cpu => problem.refill(&batch).await?,
-                Backend::Cuda => problem.place(&batch).await?,
+            // As the candidate gets its own.
+            if session.backend == Backend::Cpu && moves_bytes {
+                problem.refill(&batch).await?;
+            } else {
+                problem.place(&batch).await?;
             }
             batch
         };
         let waits = Waits::of(problem.pid(), session.backend);
-        let time = problem.time(kind, &batch).await?;
+        // Telling where many outputs lie takes longer than what is allowed: it then counts for both sides.
+        let tell = session.backend == Backend::Cpu && (session.returned.tensors > 1 || !session.returned.is_plain);
+        let (time, told) = problem.time_telling(kind, &batch, tell).await?;
+        let time = time + told.saturating_sub(telling(session.backend, session.returned, batch.len(), time));
         samples.note_wait(pair, waits.share(time));
         if session.backend == Backend::Cuda {
             problem.release(&batch).await?;
@@ -386,8 +405,11 @@ mod tests {
     fn nothing_is_gained_by_doing_the_work_when_asked_for_it() {
         let us = Duration::from_micros;
         // Three hundred calls of 30 us, made as they should be, and left for later.
-        assert_eq!(telling(Backend::Cuda, 300, us(9_000)), us(1_000 + 2_400));
-        assert_eq!(telling(Backend::Cuda, 300, us(500)), us(800));
-        assert_eq!(telling(Backend::Cpu, 4, us(30_000)), us(512));
+        let one = Returned { tensors: 1, is_plain: true };
+        assert_eq!(telling(Backend::Cuda, one, 300, us(9_000)), us(1_000 + 2_400));
+        assert_eq!(telling(Backend::Cuda, one, 300, us(500)), us(800));
+        assert_eq!(telling(Backend::Cpu, one, 4, us(30_000)), us(512));
+        assert_eq!(telling(Backend::Cpu, Returned { tensors: 100, is_plain: true }, 50, us(30_000)), us(500 + 50 * 201));
+        assert_eq!(telling(Backend::Cpu, Returned { tensors: 3, is_plain: false }, 50, us(30_000)), us(500 + 50 * 60));
     }
 }

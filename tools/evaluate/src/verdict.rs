@@ -100,16 +100,32 @@ pub(crate) fn judge(phase: Phase, error: AskError, log: &WorkerLog) -> Stop {
             return Stop::rejected("channel_tampering", format!("the candidate's process broke the worker protocol: {detail}"));
         }
         AskError::Freeze(error) => return Stop::Failed(EvaluateError::Protocol(error.to_string())),
-        AskError::Refused(Refusal { kind, message, traceback, .. }) => match kind.as_str() {
-            "import" | "no_model_new" | "construct" => Verdict::BuildFailed(fault(message, &traceback)),
-            // The trusted worker has the device: the confinement hides it.
-            "device" if phase == Phase::Import => return Stop::Failed(EvaluateError::DeviceHidden(message)),
-            "output_type" => return Stop::rejected("output_type", message),
-            _ => Verdict::Faulted(fault(message, &traceback)),
-        },
+        AskError::Refused(Refusal { kind, message, traceback, .. }) => {
+            let message = printable(&message);
+            match kind.as_str() {
+                "import" | "no_model_new" | "construct" => Verdict::BuildFailed(fault(message, &traceback)),
+                // The trusted worker has the device: the confinement hides it.
+                "device" if phase == Phase::Import => return Stop::Failed(EvaluateError::DeviceHidden(message)),
+                "output_type" => return Stop::rejected("output_type", message),
+                _ => Verdict::Faulted(fault(message, &traceback)),
+            }
+        }
     };
     Stop::Decided(Box::new(verdict))
 }
+
+/// What a candidate says, as it may be shown to people and models: without control characters, and no longer than anybody reads.
+pub(crate) fn printable(text: &str) -> String {
+    let mut kept: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).take(MESSAGE + 1).collect();
+    if let Some((end, _)) = kept.char_indices().nth(MESSAGE) {
+        kept.truncate(end);
+        kept += "...";
+    }
+    kept
+}
+
+/// The longest message of a candidate, in characters.
+const MESSAGE: usize = 2000;
 
 /// The finding that decides a rejection.
 pub(crate) fn deciding_finding(verdict: &Verdict) -> Option<Finding> {

@@ -50,6 +50,7 @@ impl Evaluator {
             // Outputs are about as large as inputs; a batch that is shorter than wanted does no harm.
             let room = Room::of_one_side(2 * wire::total_bytes(&drawn.tensors), &self.inner.settings.limits, &problem);
             let reload = Reload { workshop, source, name, setting, base };
+            problem.learn_moves().await?;
             baselines::ensure(&mut problem, choice.kinds(), room, &reload, say).await?;
             inputs.extend_from_slice(&problem.facts.inputs);
             outputs.extend_from_slice(&problem.facts.outputs);

@@ -134,6 +134,7 @@ impl Case<'_> {
         }
         let room = Room::of_one_side(passed.bytes_per_call, &self.limits, problem);
         let kinds = options.baselines.kinds();
+        problem.learn_moves().await?;
         baselines::ensure(problem, kinds, room, reload, say).await?;
         let contenders = baselines::contenders(problem, kinds);
         if contenders.is_empty() {
@@ -147,6 +148,7 @@ impl Case<'_> {
             at_most: passed.quickest_call,
             build,
             first_call: passed.first_call,
+            returned: passed.returned,
             trials: passed.trials.clone(),
         };
         let measured = timing::measure(problem, candidate, session, say).await?;

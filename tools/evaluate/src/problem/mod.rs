@@ -7,16 +7,17 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use kernelwright_harness::{AskError, Worker};
-use kernelwright_protocol::{Baseline, BaselineKind, DeviceState, Finding, Nanoseconds, NotMeasured, Severity};
+use kernelwright_protocol::{Backend, Baseline, BaselineKind, DeviceState, Finding, Nanoseconds, NotMeasured, Severity};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 pub(crate) use self::facts::Facts;
+pub(crate) use self::traffic::Moves;
 pub(crate) use self::traffic::{BASE, Comparison, Inputs, Outcome, Placed, Recipe, TimedOutcome, TimedOutcomes, alike};
 use self::traffic::{Blocks, Drawn};
 use crate::EvaluateError;
-use crate::draws::{self, Draw, DrawKind};
+use crate::draws::{self, Draw, DrawKind, random_u32};
 use crate::request::trusted;
 use crate::sets::Sets;
 use crate::verdict::Stop;
@@ -40,6 +41,8 @@ pub(crate) struct Problem {
     pub(crate) lost_on: Vec<DrawKind>,
     /// Whether its reference takes its inputs times a factor, as calls that baselines are measured by have them.
     pub(crate) takes_scaled: bool,
+    /// How far inputs may be moved about.
+    pub(crate) moves: Option<Moves>,
     /// Whether its worker has given back what it keeps, and was asked nothing since.
     rests: bool,
 }
@@ -62,6 +65,7 @@ impl Problem {
             copy_rate: None,
             lost_on: vec![],
             takes_scaled: true,
+            moves: None,
             rests: false,
         })
     }
@@ -182,6 +186,9 @@ impl Problem {
         match self.ask(op, fields, &fds).await {
             Ok((answer, _)) => Ok(answer),
             Err(EvaluateError::Problem(refusal)) if refusal.kind == "unsupported" => Err(Stop::rejected("output_claim", refusal.message)),
+            Err(EvaluateError::Protocol(reason)) if reason.contains("is too long") => {
+                Err(Stop::rejected("output_claim", "what it says of its outputs is longer than any answer may be"))
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -193,11 +200,11 @@ impl Problem {
 
     /// Writes the inputs of an entry into device memory of the candidate, which is stopped: for each call where its tensors lie and by how much
     /// they are rotated. Whether that was possible.
-    pub(crate) async fn fill(&mut self, entry: u32, calls: &[(Vec<Value>, u32)]) -> Result<bool, EvaluateError> {
+    pub(crate) async fn fill(&mut self, entry: u32, calls: &[(Vec<Value>, Recipe)]) -> Result<bool, EvaluateError> {
         let mut blocks = Blocks::default();
-        let call = |(located, by): &(Vec<Value>, u32)| {
+        let call = |(located, recipe): &(Vec<Value>, Recipe)| {
             let places: Vec<_> = located.iter().map(|tensor| blocks.place(&tensor["memory"]["cuda_ipc"])).collect();
-            json!({"places": places, "rotate": by})
+            json!({"places": places, "rotate": recipe.rotation()})
         };
         let calls: Vec<_> = calls.iter().map(call).collect();
         let fields = json!({"entry": entry, "blocks": blocks.described, "calls": calls});
@@ -252,24 +259,63 @@ impl Problem {
         self.ask::<Value>("place", json!({"entries": entries}), &[]).await.map(drop)
     }
 
-    /// Puts the base's inputs into memory that earlier batches have used: for a process that nothing has to be kept from, and sooner done than
-    /// inputs that differ.
+    /// Puts the base's inputs into memory that earlier batches have used, moved about for each call as the candidate's are.
     pub(crate) async fn refill(&mut self, calls: &[Placed]) -> Result<(), EvaluateError> {
-        let entries: Vec<_> = calls.iter().map(|call| call.entry).collect();
+        let moves = self.moves();
+        let entries: Vec<_> = calls.iter().map(|call| Placed { base: BASE, recipe: moves.draw(), ..*call }.to_json()).collect();
         self.ask::<Value>("refill", json!({"entries": entries, "base": BASE}), &[]).await.map(drop)
     }
 
     /// Runs placed calls of a baseline; the time from an idle device to an idle device. This process is believed: its own clock says it
     /// without what it takes to be asked.
     pub(crate) async fn time(&mut self, kind: BaselineKind, calls: &[Placed]) -> Result<Duration, EvaluateError> {
+        Ok(self.time_telling(kind, calls, false).await?.0)
+    }
+
+    /// The same, and what it takes to say where the calls' outputs lie, where that is wanted.
+    pub(crate) async fn time_telling(
+        &mut self,
+        kind: BaselineKind,
+        calls: &[Placed],
+        tell: bool,
+    ) -> Result<(Duration, Duration), EvaluateError> {
         #[derive(Deserialize)]
         struct Timed {
             inner_ns: u64,
+            told_ns: u64,
         }
         let entries: Vec<_> = calls.iter().map(|call| call.entry).collect();
-        let fields = json!({"kind": wire_name(kind), "calls": entries});
+        let fields = json!({"kind": wire_name(kind), "calls": entries, "tell": tell});
         let (timed, _): (Timed, _) = self.ask("time", fields, &[]).await?;
-        Ok(Duration::from_nanos(timed.inner_ns))
+        Ok((Duration::from_nanos(timed.inner_ns), Duration::from_nanos(timed.told_ns)))
+    }
+
+    /// How far the reference lets inputs be moved about. Asked once, on a CPU; the inputs of a GPU are only rotated.
+    pub(crate) async fn learn_moves(&mut self) -> Result<(), EvaluateError> {
+        #[derive(Deserialize)]
+        struct Answer {
+            takes: bool,
+        }
+        if self.moves.is_some() {
+            return Ok(());
+        }
+        let mut found = if self.setting.target.backend == Backend::Cpu { Moves::None } else { Moves::Rotated };
+        for (moves, stir) in [(Moves::Stirred, random_u32().max(1)), (Moves::Rotated, 0)] {
+            if found != Moves::None {
+                break;
+            }
+            let recipe = Recipe::Rotated { by: 1 + random_u32() % 4095, stir };
+            let fields = Placed { entry: BASE, base: BASE, recipe }.to_json();
+            let (Answer { takes }, _) = self.ask("takes", fields, &[]).await?;
+            found = if takes { moves } else { found };
+        }
+        self.moves = Some(found);
+        Ok(())
+    }
+
+    /// How far inputs may be moved about, as far as that is known.
+    pub(crate) fn moves(&self) -> Moves {
+        self.moves.unwrap_or(Moves::Rotated)
     }
 
     /// What the device says of itself; none where it says nothing.

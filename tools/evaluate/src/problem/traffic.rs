@@ -7,6 +7,8 @@ use kernelwright_protocol::Mismatch;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::draws::random_u32;
+
 /// The inputs of one call, to be passed on.
 #[derive(Debug)]
 pub(crate) struct Inputs {
@@ -115,20 +117,52 @@ pub(crate) struct Placed {
 pub(crate) enum Recipe {
     /// Floating tensors times `scale`, then rolled along their first dimension that is longer than one.
     Changed { scale: f64, roll: u32 },
-    /// Dense floating tensors with their last `by` rows in front; see [`crate::rotation`].
-    Rotated { by: u32 },
+    /// Dense floating tensors with their last `by` rows in front, then stirred, where `stir` is not 0; see [`crate::rotation`].
+    Rotated { by: u32, stir: u32 },
 }
+
+impl Recipe {
+    /// By how many rows inputs are rotated.
+    pub(super) fn rotation(self) -> u32 {
+        match self {
+            Self::Changed { .. } => 0,
+            Self::Rotated { by, .. } => by,
+        }
+    }
+}
+
+/// How far the inputs of a call may be moved about, so that the reference still runs on them: a matrix that is to be positive definite is not when its
+/// rows were moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moves {
+    None,
+    Rotated,
+    Stirred,
+}
+
+impl Moves {
+    /// Another recipe for every call.
+    pub(crate) fn draw(self) -> Recipe {
+        Recipe::Rotated {
+            by: if self == Self::None { 0 } else { random_u32() % ROTATIONS },
+            stir: if self == Self::Stirred { random_u32().max(1) } else { 0 },
+        }
+    }
+}
+
+/// Rotations are numbers below this.
+const ROTATIONS: u32 = 4096;
 
 impl Placed {
     /// The same call with the inputs of another entry.
-    pub(crate) fn instead(self, base: u32, by: u32) -> Self {
-        Self { base, recipe: Recipe::Rotated { by }, ..self }
+    pub(crate) fn instead(self, base: u32, recipe: Recipe) -> Self {
+        Self { base, recipe, ..self }
     }
 
     pub(crate) fn to_json(self) -> Value {
         let recipe = match self.recipe {
             Recipe::Changed { scale, roll } => json!({"scale": scale, "roll": roll}),
-            Recipe::Rotated { by } => json!({"rotate": by}),
+            Recipe::Rotated { by, stir } => json!({"rotate": by, "stir": stir}),
         };
         json!({"entry": self.entry, "base": self.base, "recipe": recipe})
     }

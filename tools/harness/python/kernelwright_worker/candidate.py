@@ -6,8 +6,10 @@ Its code runs in this process. Whatever it returns is reduced to plain tensors a
 from __future__ import annotations
 
 import importlib.util
+import multiprocessing
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from time import perf_counter_ns
 from types import ModuleType
@@ -24,6 +26,9 @@ from .layout import admit_plain
 from .trees import Tree, Untransportable, decode, encode
 
 _MODULE_NAME = "kernelwright_candidate"
+_CONSTANTS_ONLY = "a candidate can import the problem's capitalised constants only: copy the class into the candidate"
+_NO_SHARED_MEMORY = "processes with shared memory are not available to candidates: use threads"
+_PROCESSES = os.path.dirname(multiprocessing.__file__) + os.sep
 
 # Bound before any candidate is imported: a candidate that replaces these by accident must not break what is reported of it.
 _clock = perf_counter_ns
@@ -43,6 +48,8 @@ class Candidate:
         #: What is called where there is no class.
         self._kernel: Any = None
         self._module: Any = None
+        #: What it can import of the problem.
+        self._offered: ModuleType | None = None
 
     def offer(self, problem_name: object, constants: object) -> None:
         """Lets the candidate import the problem's constants, and nothing else of it, by the name of the problem's file."""
@@ -50,7 +57,7 @@ class Candidate:
         if name.isidentifier() and name not in sys.modules and isinstance(constants, dict):
             module = ModuleType(name, "The constants of the problem file.")
             module.__dict__.update(decode(constants, []))
-            sys.modules[name] = module
+            sys.modules[name] = self._offered = module
 
     def guarded(self, kind: str, phase: str, work: Callable[[], Any]) -> Any:
         """Runs the candidate's code; whatever it raises, exits included, becomes an error with its own frames."""
@@ -60,7 +67,20 @@ class Candidate:
             # Only ours: a candidate can raise one too, and must not choose what it is blamed for.
             raise error if error.kind in (kind, "output_type") else _describe(error, kind, phase, self._is_own) from None
         except BaseException as error:
-            raise _describe(error, kind, phase, self._is_own) from None
+            raise _describe(error, kind, phase, self._is_own, self._advice(error)) from None
+
+    def _advice(self, error: BaseException) -> str:
+        """What to do about an error that comes of how candidates are run."""
+        offered = self._offered
+        if offered is not None:
+            asked = error.name if isinstance(error, ImportError) else None
+            if (asked or "").partition(".")[0] == offered.__name__ or (isinstance(error, AttributeError) and error.obj is offered):
+                return _CONSTANTS_ONLY
+        # torch says it in words; what the standard library shares fails in its own modules.
+        if isinstance(error, RuntimeError) and "unable to open shared memory object" in str(error):
+            return _NO_SHARED_MEMORY
+        calls = traceback.extract_tb(error.__traceback__) if isinstance(error, OSError) else []
+        return _NO_SHARED_MEMORY if any(call.filename.startswith(_PROCESSES) for call in calls) else ""
 
     def _is_own(self, file: str) -> bool:
         return file.startswith(self._folder)

@@ -25,6 +25,7 @@ LABELS = {
     "shifted": "shifted by one standard deviation",
     "structured": "equal rows, a block of zeros, sign flips",
     "special": "denormals, zeros, a NaN and an inf",
+    "tiny": "denormals and zeros",
     "touched": "the first inputs again, a few elements changed",
     "nudged": "last digits changed",
 }
@@ -69,13 +70,19 @@ def _structure(elements: Tensor) -> None:
     elements[rows - rows // 4 :][..., columns - columns // 4 :] = 0
 
 
-def _specialise(elements: Tensor) -> None:
-    """Denormals and zeros in the first row, an inf in the last one, a NaN in the one before it: apart, so that one does not hide the other."""
+def _shrink(elements: Tensor) -> None:
+    """Denormals and zeros in the first row."""
     if elements.dim() == 0 or elements.shape[-1] < 8:
         return
-    tiny = torch.finfo(elements.dtype).tiny / 4
     first = elements[(0,) * (elements.dim() - 1)]
-    first[0:4], first[4:6] = tiny, -0.0
+    first[0:4], first[4:6] = torch.finfo(elements.dtype).tiny / 4, -0.0
+
+
+def _specialise(elements: Tensor) -> None:
+    """Besides denormals and zeros an inf in the last row, a NaN in the one before it: apart, so that one does not hide the other."""
+    if elements.dim() == 0 or elements.shape[-1] < 8:
+        return
+    _shrink(elements)
     last = elements[(-1,) * (elements.dim() - 1)]
     last[-1] = float("inf")
     before = elements[(-1,) * (elements.dim() - 2) + (-2,)] if elements.dim() > 1 and elements.shape[-2] > 2 else last[-2:]
@@ -95,20 +102,38 @@ def _touch(random_numbers: random.Random) -> Callable[[Tensor], None]:
     return change
 
 
-def _nudge(seed: int) -> Callable[[Tensor], None]:
-    """Moves neighbours apart in their last digits; another seed moves other ones, in other directions, and all but the first further.
+#: Odd numbers that fit 32 bits with their sign; the last one also tells keys apart.
+_MIX = (0x2C1B3C6D, -0x68AC1B47, 0x297A2D39)
 
-    What rounding adds up to in a long sum is more than what one element is off: those steps are about what float32 results may be off.
+
+def _scrambled(indices: Tensor, key: int) -> Tensor:
+    """Pseudo-random numbers in the place of indices, others for another key and the same every time."""
+    indices += 1 + key * _MIX[2] & 0x7FFFFFFF
+    # Whether a product fits does not matter.
+    for shift, factor in ((16, _MIX[0]), (15, _MIX[1]), (13, _MIX[2])):
+        indices ^= indices >> shift
+        indices *= factor
+    indices ^= indices >> 16
+    return indices
+
+
+def _nudge(seed: int) -> Callable[[Tensor], None]:
+    """Moves elements apart in their last digits; another seed moves other ones, in other directions, and all but the first further.
+
+    Steps follow no pattern, so no two elements always move alike; each odd seed is followed by one with the opposite steps, so two that are
+    nearly tied come in either order unless their steps are equal in every such pair. What rounding adds up to in a long sum is more than what
+    one element is off: those steps are about what float32 results may be off.
     """
 
     def nudge(elements: Tensor) -> None:
         if not elements.dim():
             return
-        # Whether the product fits does not matter.
         flat = torch.arange(elements.numel(), device=elements.device, dtype=torch.int32 if elements.numel() < 1 << 31 else torch.int64)
-        steps = (flat * (37 + 2 * seed) + 7 * seed).view(elements.shape) % 11
+        steps = _scrambled(flat, (seed + 1) // 2).view(elements.shape) % 11
         # Of 16 bits the last one alone is a lot.
         change = steps % 3 - 1 if elements.dtype.itemsize == 2 else (128 if seed else 16) * (steps - 5)
+        if seed % 2:
+            change.neg_()
         elements.mul_(1 + torch.finfo(elements.dtype).eps * change.to(elements.dtype))
 
     return nudge
@@ -120,4 +145,5 @@ _CHANGES: dict[str, Callable[[Tensor], None]] = {
     "shifted": _shift,
     "structured": _structure,
     "special": _specialise,
+    "tiny": _shrink,
 }

@@ -17,15 +17,17 @@ _HARNESS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _COMPILER_ERROR = re.compile(r"\berror\b\s*[:#]|^error", re.MULTILINE)
 
 
-def describe(error: BaseException, kind: str, phase: str, own: Callable[[str], bool]) -> WorkerError:
-    """Words an exception. `own` tells the file names of the code whose frames matter."""
+def describe(error: BaseException, kind: str, phase: str, own: Callable[[str], bool], advice: str = "") -> WorkerError:
+    """Words an exception. `own` tells the file names of the code whose frames matter; `advice` comes on the message's first line, which is shown everywhere."""
     summary = traceback.TracebackException.from_exception(error)
     seen: set[int] = set()
     _keep_own_frames(summary, own, seen)
     text = "".join(summary.format())
     name = type(error).__name__
     message = f"{name}: {error}".strip().removesuffix(":") if str(error) else name
-    return WorkerError(kind, phase, condense(message, MESSAGE_LIMIT), condense(text, TRACEBACK_LIMIT))
+    advice = f" ({advice})" if advice else ""
+    first, newline, rest = condense(message, MESSAGE_LIMIT - len(advice)).partition("\n")
+    return WorkerError(kind, phase, first + advice + newline + rest, condense(text, TRACEBACK_LIMIT))
 
 
 def _keep_own_frames(summary: traceback.TracebackException, own: Callable[[str], bool], seen: set[int]) -> None:

@@ -23,7 +23,8 @@ _CLOCKS = ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "m
 _TENSOR = ("__eq__", "__ne__", "equal", "allclose", "isclose", "detach", "data_ptr", "untyped_storage", "stride", "is_contiguous", "numel", "copy_")
 _TORCH = ("allclose", "isclose", "equal", "empty", "empty_like", "mul", "roll", "no_grad", "set_num_threads")
 _SEARCHES = frozenset(("gc.get_objects", "gc.get_referrers", "gc.get_referents", "sys._current_frames"))
-#: Frames lead to the callers' variables. While a file is imported they only tell where it is.
+#: Frames lead to the callers' variables, but logging, warnings and named ranges want a name and a line only, and how far somebody goes from one
+#: frame to the next cannot be seen. So they are told of and decide nothing. While a file is imported they only tell where it is.
 _FRAMES = "sys._getframe"
 _HOOKS = frozenset(("sys.setprofile", "sys.settrace"))
 _ABSENT = object()
@@ -97,11 +98,11 @@ class Integrity:
                 self._searches.add(event)
 
     def calls_begin(self) -> None:
-        """From here on the candidate has no reason to look at frames."""
+        """From here on frames are those of calls, with the evaluator among the callers."""
         self._calling = True
 
     def findings(self) -> list[dict[str, str]]:
-        """What was noticed, as rule and message; empty for a candidate that keeps to its own."""
+        """What was noticed, as rule and message, gravest first; empty for a candidate that keeps to its own. A `severity` is there where nothing is decided."""
         found = []
         changed = [label for place, name, value, label in self._places if place.get(name, _ABSENT) is not value]
         changed += [label for function, code, label in self._functions if function.__code__ is not code]
@@ -112,9 +113,12 @@ class Integrity:
         modes = _foreign_modes()
         if modes:
             found.append(_finding("tampering", f"it has left a mode on that sees every operator of its process: {_listed(modes)}"))
-        searches = sorted(self._searches - _HOOKS)
+        searches = sorted(self._searches - _HOOKS - {_FRAMES})
         if searches:
             found.append(_finding("memory_scan", f"it has searched its process for objects that are not its own, by {_listed(searches)}"))
+        if _FRAMES in self._searches:
+            message = f"it looks at its callers while it is called ({_FRAMES}); nothing of the verdict rests on what it can see there"
+            found.append({**_finding("reads_frames", message), "severity": "warning"})
         return found
 
 

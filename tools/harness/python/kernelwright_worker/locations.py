@@ -19,6 +19,9 @@ from .trees import Tree, Untransportable, encode
 # Bound here, and called on the class: a tensor object can carry attributes of its own in the place of methods.
 _address, _strides, _numel, _is_conj, _is_neg = Tensor.data_ptr, Tensor.stride, Tensor.numel, Tensor.is_conj, Tensor.is_neg
 
+#: In the place of a tree that is made only for a new form. `None` is a tree: a call that works in place returns nothing.
+_PLAIN = object()
+
 
 class Locations:
     """The forms and addresses of calls that were added, in their order."""
@@ -47,10 +50,10 @@ class Locations:
             self.kept.extend(tensors)
             keys, key = [_key(tensor) for tensor in tensors], repr(tree)
         else:
-            tree, key = None, kind
+            tree, key = _PLAIN, kind
         form = self._known.setdefault((key, *keys), len(self._forms))
         if form == len(self._forms):
-            self._forms.append({"outputs": _tree(value) if tree is None else tree, "tensors": [_entry(tensor) for tensor in tensors]})
+            self._forms.append({"outputs": _tree(value) if tree is _PLAIN else tree, "tensors": [_entry(tensor) for tensor in tensors]})
         self._calls.append([form, *[self._place(tensor) for tensor in tensors]])
 
     def _place(self, tensor: Tensor) -> int:

@@ -17,6 +17,8 @@ from .trees import decode, encode, map_tensors, tensors_of
 
 #: Leading dimensions are counted together until there are this many rows; as in the supervisor.
 _ROWS = 64
+#: How many single elements are stirred at most, and what numbers are reduced by to choose them; as in the supervisor.
+_SPOTS, _PRIME = 512, (1 << 31) - 1
 #: Bytes of a tensor up to which launching kernels costs more than what they do.
 _SMALL = 16 << 20
 
@@ -24,20 +26,22 @@ _SMALL = 16 << 20
 @dataclass(frozen=True)
 class Recipe:
     """Floating tensors times `scale`, then rolled by `roll` along their first dimension that is longer than one; or, where it is not 0, dense
-    floating tensors with their last `rotate` rows in front, which the supervisor can do by moving bytes."""
+    floating tensors with their last `rotate` rows in front, and then stirred by `stir`, both of which the supervisor can do by moving bytes."""
 
     scale: float = 1.0
     roll: int = 0
     rotate: int = 0
+    stir: int = 0
 
     @classmethod
     def parse(cls, value: object) -> Recipe:
         """Reads the recipe of a request; null copies."""
         value = {} if value is None else value
-        scale, roll, rotate = (value.get("scale", 1.0), value.get("roll", 0), value.get("rotate", 0)) if isinstance(value, dict) else (None, None, None)
-        if isinstance(scale, bool) or not isinstance(scale, (int, float)) or type(roll) is not int or type(rotate) is not int:
+        scale = value.get("scale", 1.0) if isinstance(value, dict) else None
+        numbers = [value.get(name, 0) for name in ("roll", "rotate", "stir")] if isinstance(value, dict) else []
+        if isinstance(scale, bool) or not isinstance(scale, (int, float)) or any(type(number) is not int for number in numbers):
             raise WorkerError("internal", "place", f"a recipe {value!r}")
-        return cls(float(scale), roll, rotate)
+        return cls(float(scale), *numbers)
 
 
 def can_scale(tensor: Tensor) -> bool:
@@ -68,7 +72,7 @@ def apply_each(inputs: list[Any], wanted: list[Recipe], device: torch.device) ->
     floating = _has_floating(tensors)
     columns = [
         _in_few_launches(tensor, wanted)
-        if device.type == "cuda" and tensor.device == device and _is_small(tensor) and not any(recipe.rotate for recipe in wanted)
+        if device.type == "cuda" and tensor.device == device and _is_small(tensor) and not any(recipe.rotate or recipe.stir for recipe in wanted)
         else [_changed(tensor, recipe, floating, device) for recipe in wanted]
         for tensor in tensors
     ]
@@ -82,7 +86,7 @@ def _has_floating(tensors: list[Tensor]) -> bool:
 def _changed(tensor: Tensor, recipe: Recipe, floating: bool, device: torch.device) -> Tensor:
     """A tensor as one call has it; `floating` is whether its call has floating tensors."""
     if _is_rotated(tensor):
-        return _rotated(tensor, recipe.rotate, device) if recipe.rotate else _in_one_pass(tensor, recipe, device)
+        return _moved_about(tensor, recipe, device) if recipe.rotate or recipe.stir else _in_one_pass(tensor, recipe, device)
     copy, elements = editable_copy(tensor, device)
     scaled = can_scale(tensor)
     if scaled and recipe.scale != 1.0:
@@ -127,11 +131,51 @@ def _in_few_launches(tensor: Tensor, wanted: list[Recipe]) -> list[Tensor]:
     return [one.requires_grad_(tensor.requires_grad) for one in made]
 
 
-def _rotated(tensor: Tensor, by: int, device: torch.device) -> Tensor:
-    """A dense tensor with its last rows in front. Rows are counted over as many of the leading dimensions as it takes to have `_ROWS` of them."""
+def _moved_about(tensor: Tensor, recipe: Recipe, device: torch.device) -> Tensor:
+    """A dense tensor rotated and stirred."""
     copy = torch.empty_like(tensor.detach(), device=device)
-    copy.view(-1).copy_(torch.roll(tensor.detach().view(-1), _moved(tensor, by)))
+    _write(copy.view(-1), tensor, recipe)
     return copy.requires_grad_(tensor.requires_grad)
+
+
+def copy_into(window: Tensor, tensor: Tensor, recipe: Recipe) -> None:
+    """Writes a tensor's values into bytes that are to hold one like it, rotated and stirred where it is dense and floating."""
+    if _is_rotated(tensor) and (recipe.rotate or recipe.stir):
+        _write(window.view(tensor.dtype), tensor, recipe)
+    else:
+        window.copy_(window_of(tensor.detach()))
+
+
+def _write(to: Tensor, tensor: Tensor, recipe: Recipe) -> None:
+    """Writes the elements of a dense tensor: its last rows in front, rows counted over as many of the leading dimensions as it takes to have
+    `_ROWS` of them; then stirred."""
+    flat = tensor.detach().view(-1)
+    moved = _moved(tensor, recipe.rotate)
+    to[moved:].copy_(flat[: flat.numel() - moved])
+    to[:moved].copy_(flat[flat.numel() - moved :])
+    if recipe.stir:
+        _stir(to, flat, _rows(tensor), recipe.stir)
+
+
+def _stir(to: Tensor, flat: Tensor, rows: int, stir: int) -> None:
+    """Puts elements of `flat` in the place of others: a run of an eighth of all, then one in each of up to `_SPOTS` segments. Where they come from
+    and go to follows from `stir`, in the same way as in the supervisor (`rotation.rs`)."""
+    count = flat.numel()
+    run = count // 8
+    if run:
+        source, target = (_mixed(stir, 0, kind) % (count - run + 1) for kind in (0, 1))
+        to[target : target + run].copy_(flat[source : source + run])
+    spots = min(rows, _SPOTS)
+    segment = count // spots
+    index = torch.arange(spots, device=flat.device)
+    to[index * segment + _mixed(stir, index, 2) % segment] = flat[_mixed(stir, index, 3) % count]
+
+
+def _mixed(stir: int, index: Any, kind: int) -> Any:
+    """A number below 2^31 - 1 that follows from the three in no obvious way; of a tensor of indices, one for each."""
+    mixed = (stir % _PRIME * 48271 + index * 69621 + kind * 16807 + 1) % _PRIME
+    mixed = (mixed * mixed + 12345) % _PRIME
+    return mixed * mixed % _PRIME
 
 
 def _moved(tensor: Tensor, by: int) -> int:
@@ -176,4 +220,11 @@ class Rotation:
 def _is_sorted(tensor: Tensor) -> bool:
     if tensor.dim() == 0 or tensor.shape[-1] < 2 or tensor.dtype == torch.bool or tensor.is_complex():
         return False
+    if tensor.dtype == torch.uint64:
+        # Unsigned types and floats of eight bits have no order of their own. Nothing is wider than these: as signed ones, with the sign bit turned.
+        tensor = tensor.view(torch.int64) ^ torch.iinfo(torch.int64).min
+    elif tensor.dtype in (torch.uint16, torch.uint32):
+        tensor = tensor.to(torch.int64)
+    elif tensor.is_floating_point() and tensor.dtype.itemsize == 1:
+        tensor = tensor.to(torch.float32)
     return bool((tensor.narrow(-1, 1, tensor.shape[-1] - 1) >= tensor.narrow(-1, 0, tensor.shape[-1] - 1)).all())

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from .channel import WorkerError
 from .device import Device
-from .layout import Layout, fresh_copy, window_of
-from .recipes import Recipe, apply_each
+from .layout import Layout, fresh_copy
+from .recipes import Recipe, apply_each, copy_into
 from .rooms import Rooms
 from .trees import Untransportable, decode, encode, map_tensors, tensors_of
 
@@ -68,14 +68,16 @@ class Batch:
         sizes = {base: sum(tensor.numel() * tensor.dtype.itemsize for tensor in tensors_of(inputs)) for base, inputs in bases.items()}
         return sum(sizes[item["base"]] for item in specifications)
 
-    def refill(self, entries: list[int], like: list[Any]) -> None:
-        """Drops the last batch and gives every entry inputs with these values, in the memory that rooms have: as the candidate's are."""
+    def refill(self, specifications: list[dict[str, Any]], like: list[Any]) -> None:
+        """Drops the last batch and gives every entry these inputs by its recipe, in the memory that rooms have: as the candidate's are. They have to
+        differ as well: what depends on its data, such as a sort, is quicker the second time."""
         self._drop()
-        sources = [window_of(tensor.detach()) for tensor in tensors_of(like)]
-        with self._device.alone() if self.is_small(tensors_of(like)) else nullcontext():
-            for windows in self._reserve(entries, like):
+        sources = tensors_of(like)
+        entries, recipes = zip(*((item["entry"], Recipe.parse(item.get("recipe"))) for item in specifications))
+        with self._device.alone() if self.is_small(sources) else nullcontext():
+            for windows, recipe in zip(self._reserve(list(entries), like), recipes):
                 for window, source in zip(windows, sources):
-                    window.copy_(source)
+                    copy_into(window, source, recipe)
         self._grow(len(entries))
         self._device.synchronize()
 
@@ -111,11 +113,14 @@ class Batch:
         """Whether one thread is sooner done with operators on each of these than several."""
         return not self._device.is_cuda and all(tensor.numel() < _SMALL for tensor in tensors)
 
-    def time(self, call: Callable[..., Any], entries: object) -> int:
+    def time(self, call: Callable[..., Any], entries: object, copies: bool = False) -> int:
         """Runs `call` once on each entry's inputs; nanoseconds from an idle device to an idle device.
 
-        A GPU that another process has used last takes a while to come back to this one, so it is used before the clock starts.
+        A GPU that another process has used last takes a while to come back to this one, so it is used before the clock starts. With `copies` every
+        result is copied as soon as it is there: what returns the same memory again would otherwise leave nothing to verify but the last call.
         """
+        if copies:
+            call = _keeping(call)
         if not isinstance(entries, list) or any(entry not in self._placed for entry in entries):
             raise WorkerError("internal", "time", f"calls {entries!r} of which not all are placed")
         inputs = [self._placed[entry] for entry in entries]
@@ -125,17 +130,15 @@ class Batch:
         outputs: list[Any] = []
         self._device.flush_cache()
         clock, synchronize = self._clock, self._device.synchronize
+        # Until the batch is dropped: a collector that is let go again looks through all outputs at once, and nobody knows on whose time.
         self._gc_disable()
-        try:
-            with self._no_grad():
-                synchronize()
-                start = clock()
-                for arguments in inputs:
-                    outputs.append(call(*arguments))
-                synchronize()
-                end = clock()
-        finally:
-            self._gc_enable()
+        with self._no_grad():
+            synchronize()
+            start = clock()
+            for arguments in inputs:
+                outputs.append(call(*arguments))
+            synchronize()
+            end = clock()
         self._outputs = dict(zip(entries, outputs))
         if outputs and not self._sizes:
             self._sizes = _made(inputs[0], outputs[0])
@@ -178,7 +181,19 @@ class Batch:
         """Drops the last batch, and what the collector finds, so that it finds nothing while time runs."""
         self._placed.clear()
         self._outputs.clear()
+        self._gc_enable()
         self._collect()
+
+
+def _keeping(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The same call with a copy of its result."""
+    clone, of_each = Tensor.clone, map_tensors
+
+    def kept(*arguments: Any) -> Any:
+        outputs = call(*arguments)
+        return clone(outputs) if type(outputs) is Tensor else of_each(outputs, clone)
+
+    return kept
 
 
 def _made(inputs: list[Any], outputs: Any) -> list[int]:

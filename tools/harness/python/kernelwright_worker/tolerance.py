@@ -22,6 +22,12 @@ _LEAST_OF_RMS = 0.01
 NOISE_FACTOR = 4.0
 #: Isolated errors of the baseline (a rounded index, a sign at zero) raise the limit to no more than this part of the scale.
 _NOISE_CAP = 0.1
+#: The typical error counts so many times where the baseline is mostly noise. It is, if changes of inputs in their last digits move it by no
+#: less than one part in so many of that error.
+_NOISE_TYPICAL = 16.0
+#: A float64 run that is further away than this part of the typical size, and not by noise, is another function: its random numbers are others,
+#: or it takes another branch. Bits that are missing do the same only to floats of 16 bits and less.
+_FAR, _FAR_SHORT = 1e-2, 0.2
 _CHUNK = {"cpu": 1 << 18, "cuda": 1 << 24}
 
 
@@ -55,17 +61,19 @@ def chunks(*tensors: Tensor) -> Iterator[tuple[int, tuple[Tensor, ...]]]:
 
 
 @dataclass(frozen=True)
-class Scale:
-    """What one expected output allows: computed once per expectation, used by every comparison with it."""
+class Distance:
+    """How far the values of a baseline are from the expected ones, over what is finite in both."""
 
-    relative: float
-    #: The size of a typical element.
+    rms: float
+    #: The size of a typical expected element.
     size: float
-    noise: float
+    #: The typical error and the largest one.
+    typical: float
+    worst: float
 
     @classmethod
-    def of(cls, precise: Tensor, baseline: Tensor, precision: Precision) -> Scale:
-        """`precise` is the float64 expectation, `baseline` the reference at declared precision: both real, of one shape."""
+    def between(cls, precise: Tensor, baseline: Tensor) -> Distance:
+        """That of real tensors of one shape."""
         squares = sizes = errors = worst = 0.0
         count = 0
         for _start, (e, b) in chunks(precise, baseline):
@@ -84,12 +92,54 @@ class Scale:
             worst = max(worst, float(error.max())) if error is not None and error.numel() else worst
             count += e.numel()
         rms, mean, typical = ((squares / count) ** 0.5, sizes / count, errors / count) if count else (0.0, 0.0, 0.0)
-        # The typical error counts in full: where the reference itself is mostly noise, nobody can be asked for more.
-        noise = min(NOISE_FACTOR * worst, max(_NOISE_CAP * rms, NOISE_FACTOR * NOISE_FACTOR * typical))
-        return cls(relative_tolerance(baseline.dtype, precision, precise.numel()), max(mean, _LEAST_OF_RMS * rms), noise)
+        return cls(rms, max(mean, _LEAST_OF_RMS * rms), typical, worst)
+
+    @classmethod
+    def of_exact(cls, precise: Tensor, baseline: Tensor) -> Distance:
+        """That of integers or bools: the part of them that is another one."""
+        differ = int((precise != baseline).sum()) / max(1, precise.numel())
+        return cls(1.0, 1.0, differ, float(differ > 0))
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the typical error is so large that it could admit what isolated errors do not."""
+        return _NOISE_TYPICAL * self.typical > _NOISE_CAP * self.rms
+
+    def is_noise(self, moved: Distance) -> bool:
+        """Whether the error is as small as what changed last digits of inputs move, or nearly."""
+        return self.typical <= _NOISE_TYPICAL * moved.typical
+
+    def is_far(self, dtype: torch.dtype) -> bool:
+        """Whether rounding does not make an error of this size in a baseline of this dtype."""
+        short = dtype.is_floating_point and dtype.itemsize <= 2
+        return self.typical > (_FAR_SHORT if short else _FAR) * self.size
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What one expected output allows: computed once per expectation, used by every comparison with it."""
+
+    relative: float
+    #: The size of a typical element.
+    size: float
+    noise: float
+
+    @classmethod
+    def of(cls, precise: Tensor, baseline: Tensor, precision: Precision, noisy: bool) -> Scale:
+        """`precise` is the float64 expectation, `baseline` the reference at declared precision: both real, of one shape.
+
+        `noisy` is whether the baseline is known to be noise where it is far from the expectation.
+        """
+        distance = Distance.between(precise, baseline)
+        # The typical error counts in full there: nobody can be asked for more than the reference gives.
+        most = max(_NOISE_CAP * distance.rms, _NOISE_TYPICAL * distance.typical if noisy else 0.0)
+        return cls(relative_tolerance(baseline.dtype, precision, precise.numel()), distance.size, min(NOISE_FACTOR * distance.worst, most))
 
     def quick_ratio(self, actual: Tensor, expected: Tensor) -> Tensor:
         """Error over allowed error per element in the expectation's own precision; NaN or more than 1 where a closer look is needed."""
+        if expected.dtype.itemsize == 1:
+            # There is no arithmetic on floats of eight bits.
+            expected = expected.to(torch.float32)
         # What is allowed may be more than the dtype holds: of large inputs the reference itself overflows.
         most = torch.finfo(expected.dtype).max
         allowed = expected.abs().mul_(self.relative).add_(min(self.relative * self.size, most)).clamp_min_(min(self.noise, most))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections.abc import Callable, Iterator
 from types import MemberDescriptorType
 from typing import Any
@@ -20,8 +21,26 @@ MAX_DEPTH = 64
 _EXACT_INT = 1 << 53
 
 
+#: What a message says of values that are none of these.
+_ALLOWED = "allowed are tensors, numbers, strings, None, dtypes and devices, and lists, tuples, dicts, named tuples and dataclasses of these"
+#: The most characters of a path, and of one key in it, that a message shows.
+_MOST_PATH, _MOST_KEY = 200, 40
+
+
 class Untransportable(Exception):
     """A value that cannot travel, or a tree that is not well formed; the message names it."""
+
+    #: Where it is in the value that was to travel, as `[1]["last"]`, and what to do about it.
+    path, advice = "", ""
+
+    def __str__(self) -> str:
+        return super().__str__() + (f" at {self.path}" if self.path else "") + (f"; {self.advice}" if self.advice else "")
+
+    def inside(self, key: Tree) -> None:
+        """Says that the value is the item of this number, or under this key, of another one."""
+        if len(self.path) < _MOST_PATH:
+            text = str(key)[:_MOST_KEY]
+            self.path = (f'["{text}"]' if isinstance(key, str) else f"[{text}]") + self.path
 
 
 def encode(value: object, tensors: list[Tensor], admit: Callable[[Tensor], Tensor]) -> Tree:
@@ -62,16 +81,41 @@ def _encode(value: Any, tensor_index: Callable[[Tensor], int], depth: int) -> Tr
     # A container is read through its base type: a subclass could compute what it holds only when somebody looks.
     if isinstance(value, (list, tuple)):
         name, items = ("list", list.__iter__(value)) if isinstance(value, list) else ("tuple", tuple.__iter__(value))
-        return {name: [_encode(item, tensor_index, depth + 1) for item in items]}
+        return {name: [_encode_item(i, item, tensor_index, depth + 1) for i, item in enumerate(items)]}
     if isinstance(value, dict) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
         pairs = dict.items(value) if isinstance(value, dict) else _fields(value)
-        return {"dict": [[_encode(key, tensor_index, depth + 1), _encode(item, tensor_index, depth + 1)] for key, item in pairs]}
+        keyed = ((_encode(key, tensor_index, depth + 1), item) for key, item in pairs)
+        return {"dict": [[key, _encode_item(key, item, tensor_index, depth + 1)] for key, item in keyed]}
     if isinstance(value, torch.dtype):
         return {"dtype": dtype_name(value)}
     if isinstance(value, torch.device):
         return {"device": str(value)}
+    number = _number(value)
+    if number is not None:
+        return _encode(number, tensor_index, depth)
     kind = type(value)
-    raise Untransportable(f"a value of type {kind.__module__}.{kind.__qualname__}")
+    refused = Untransportable(f"a value of type {kind.__module__}.{kind.__qualname__}")
+    refused.advice = _ALLOWED
+    raise refused
+
+
+def _encode_item(key: Tree, item: Any, tensor_index: Callable[[Tensor], int], depth: int) -> Tree:
+    try:
+        return _encode(item, tensor_index, depth)
+    except Untransportable as error:
+        error.inside(key)
+        raise
+
+
+def _number(value: Any) -> bool | int | float | complex | None:
+    """The Python number that one of numpy's own scalars stands for; None for anything else, subclasses of those scalars included."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or type(value) not in numpy.sctypeDict.values():
+        return None
+    for kind, plain in ((numpy.bool_, bool), (numpy.integer, int), (numpy.floating, float), (numpy.complexfloating, complex)):
+        if isinstance(value, kind):
+            return plain(value)
+    return None
 
 
 def _fields(value: Any) -> Iterator[tuple[str, Any]]:

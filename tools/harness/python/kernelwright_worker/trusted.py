@@ -5,8 +5,10 @@ Seeds of draws and expected outputs never leave this process; what comes from a 
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import nullcontext
+from time import perf_counter_ns
 from typing import Any
 
 import torch
@@ -21,6 +23,7 @@ from .device import Device, keep_freed_memory
 from .draws import LABELS, transform
 from .problem import Problem
 from .layout import same_bits
+from .locations import Locations
 from .reference import Expectation, Reference
 from .recipes import Recipe
 from .timing import Batch
@@ -73,7 +76,7 @@ class Trusted:
 
     def handlers(self) -> dict[str, Any]:
         """Every operation by name."""
-        names = ("select", "draw", "share", "expect", "compare", "verify", "forget", "baseline", "place", "refill", "time", "clear", "fill", "copy_rate", "device_state", "rest", "check_inputs")
+        names = ("select", "draw", "share", "expect", "compare", "verify", "forget", "baseline", "place", "refill", "takes", "time", "clear", "fill", "copy_rate", "device_state", "rest", "check_inputs")
         return {"load": self.load, "cuda_arch": _cuda_arch, **{name: self._on_loaded(name) for name in names}}
 
     def _on_loaded(self, name: str) -> Any:
@@ -260,19 +263,41 @@ class _Loaded:
         return {"bytes": self._batch.place(body["entries"], self._base)}
 
     def refill(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        """Places copies of an entry's inputs; quicker than inputs that differ."""
+        """Places an entry's inputs, moved about for each call, in memory that earlier batches have used."""
         self._batch.refill(body["entries"], self._base(body["base"]))
         return {}
 
+    def takes(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        """Whether the reference runs on an entry's inputs by a recipe, and its outputs are as finite as on the entry itself."""
+        entry = body["entry"]
+        try:
+            outputs = [self._reference.run(inputs)[0] for inputs in (self._made({**body, "base": entry}), self._base(entry))]
+        except Exception as error:  # what a reference raises for inputs that it was not written for is its own affair
+            if "CUDA error" in str(error):
+                raise
+            return {"takes": False}
+        moved, own = (_unusable(value) for value in outputs)
+        return {"takes": moved <= own}
+
     def time(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         try:
-            return {"inner_ns": self._batch.time(self._baselines.callable(body["kind"]), body["calls"])}
+            inner_ns = self._batch.time(self._baselines.callable(body["kind"]), body["calls"])
+            return {"inner_ns": inner_ns, "told_ns": self._tell() if body.get("tell") else 0}
         except (WorkerError, torch.OutOfMemoryError):
             raise
         except Exception:
             # The calls of a batch have other inputs than the problem's own.
             with self._problem.reported("problem_run", "time"):
                 raise
+
+    def _tell(self) -> int:
+        """Says to nobody where the outputs of the batch lie, as the candidate has to say; what that takes, in nanoseconds."""
+        start = perf_counter_ns()
+        locations = Locations(cuda_ipc.Blocks())
+        for value in self._batch.outputs():
+            locations.add(value)
+        json.dumps(locations.reply())
+        return perf_counter_ns() - start
 
     def fill(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Writes the inputs of an entry, rotated for each call, into device memory of the candidate, while that is stopped."""
@@ -378,9 +403,18 @@ def _same_value(expected: Any, got: Any, device: torch.device) -> bool:
     return len(a) == len(b) and all(same_bits(x, y.to(device)) for x, y in zip(a, b))
 
 
+def _floating(outputs: Any) -> list[Tensor]:
+    return [tensor for tensor in tensors_of(outputs) if (tensor.is_floating_point() or tensor.is_complex()) and tensor.numel()]
+
+
+def _unusable(outputs: Any) -> int:
+    """How many values are NaN."""
+    return sum(int(torch.isnan(tensor).sum()) for tensor in _floating(outputs))
+
+
 def _no_answer(outputs: Any, kind: str) -> str | None:
     """Why the outputs of a draw decide nothing, if so."""
-    floating = [tensor for tensor in tensors_of(outputs) if (tensor.is_floating_point() or tensor.is_complex()) and tensor.numel()]
+    floating = _floating(outputs)
     if not floating:
         return None
     total = sum(tensor.numel() for tensor in floating)

@@ -134,7 +134,8 @@ class Untrusted:
         candidate, _device, batch = self._built("time")
         self._kept = []
         call, calls = candidate.module(), body["calls"]
-        return {"inner_ns": candidate.guarded("run", "time", lambda: batch.time(call, calls))}
+        copies = bool(body.get("copies"))
+        return {"inner_ns": candidate.guarded("run", "time", lambda: batch.time(call, calls, copies))}
 
     def held(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         candidate, device, batch = self._built("held")

@@ -62,6 +62,10 @@ class Floats(Cases):
         noisy = noise(self.x, 5e-3)
         self.check(noisy, noise(noisy, 5e-3), None, precise=self.x)
         self.check(noisy, torch.zeros_like(noisy), "they are zero", precise=self.x)
+        # What is mostly noise may be off by more than a tenth only where that is known to be rounding.
+        half_noise = noise(self.x, 0.5)
+        self.check(half_noise, noise(half_noise, 0.5), "elements differ", precise=self.x)
+        self.assertEqual(compare(Expected(half_noise, self.x, noisy=True), noise(half_noise, 0.5), "output").mismatches, [])
         # One element on which rounding decides does not open the door for the others.
         rounded = self.x.clone()
         rounded[0, 0] = 50.0
@@ -78,6 +82,44 @@ class Floats(Cases):
         self.check(b, torch.tensor([1.0, 7.0, 8.0, -INF, 2.0]), "expected inf", nan=NanRule.ANYTHING)
         overflowed = torch.tensor([1.0, INF], dtype=torch.float16)
         self.check(overflowed, torch.tensor([1.0, 65504.0], dtype=torch.float16), None, precise=torch.tensor([1.0, 7e4]))
+
+    def test_what_is_not_finite_may_spread_in_a_special_draw(self) -> None:
+        b = self.x.clone()
+        b[-2, 0], b[-1, -1], b[-1, 0] = NAN, INF, -INF
+
+        def changed(value: float, *where: object, like: torch.Tensor = b) -> torch.Tensor:
+            copy = like.clone()
+            copy[where] = value
+            return copy
+
+        for spread in (changed(NAN, slice(60, None)), changed(NAN, slice(32, None)), changed(INF, -3), changed(NAN, -1, -1)):
+            self.check(b, spread, None, nan=NanRule.ANYTHING)
+            self.check(b, spread, "elements differ")
+        # The finite rest has to be right, whatever is next to it, and so have the places of an inf.
+        self.check(b, changed(0.0, 0, slice(4), like=changed(NAN, slice(60, None))), "4 of 6144 elements differ", nan=NanRule.ANYTHING)
+        self.check(b, changed(-INF, -1, -1), "1 of 6144 elements differ", nan=NanRule.ANYTHING)
+        self.check(b, changed(7.0, -1, -1), "1 of 6144 elements differ", nan=NanRule.ANYTHING)
+        # What has spread over most of an output leaves too little to be judged.
+        self.check(b, torch.full_like(b, NAN), "elements differ", nan=NanRule.ANYTHING)
+        self.check(b, changed(NAN, slice(20, None)), "they are NaN, all in rows >= 20", nan=NanRule.ANYTHING)
+        self.check(torch.tensor(1.0), torch.tensor(NAN), "value nan", nan=NanRule.ANYTHING)
+        self.check(torch.complex(b, b), torch.complex(changed(NAN, -1), b), None, nan=NanRule.ANYTHING)
+
+    def test_eight_bit_floats_compare(self) -> None:
+        for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+            b = self.x.to(dtype)
+            self.check(b, b.clone(), None)
+            self.check(b, b.clone(), None, precise=self.x)
+            self.check(b, (self.x * 1.01).to(dtype), None)
+            self.check(b, (self.x + 3).to(dtype), "elements differ")
+            self.check(b, torch.zeros(64, 96).to(dtype), "they are zero", precise=self.x)
+            self.check(b, torch.full((64, 96), NAN).to(dtype), "they are NaN")
+
+    def test_unsigned_integers_compare(self) -> None:
+        for dtype in (torch.uint16, torch.uint32, torch.uint64):
+            b = torch.arange(64).to(dtype)
+            self.check(b, b.clone(), None)
+            self.check(b, (torch.arange(64) + 3).to(dtype), "they are off by about 3")
 
     def test_complex_values_and_scalars_compare(self) -> None:
         c = torch.randn(16, dtype=torch.complex64)

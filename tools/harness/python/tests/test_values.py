@@ -119,6 +119,29 @@ class Draws(unittest.TestCase):
             equal_rows = draws.transform(placed, "structured", device)[0][0]
             self.assertTrue(torch.equal(equal_rows[0], equal_rows[3]))
 
+    def test_small_values_are_drawn_without_what_is_not_finite(self) -> None:
+        (tiny,), _skipped = draws.transform([torch.randn(16, 16)], "tiny", torch.device("cpu"))
+        (special,), _skipped = draws.transform([torch.randn(16, 16)], "special", torch.device("cpu"))
+        self.assertTrue(bool(tiny.isfinite().all()))
+        self.assertTrue(same_bits(tiny[0, :6], special[0, :6]))
+        self.assertEqual(tiny[0, 4:6].tolist(), [0.0, 0.0])
+
+    def test_a_nudge_tells_any_two_elements_apart(self) -> None:
+        for name in DEVICES:
+            device = torch.device(name)
+            for dtype in (torch.float32, torch.bfloat16):
+                ones = torch.ones(64, 64, dtype=dtype, device=device)
+                nudged = [draws.transform([ones], "nudged", device, seed)[0][0] for seed in range(12)]
+                again = draws.transform([ones], "nudged", device, 3)[0][0]
+                self.assertTrue(same_bits(nudged[3], again))
+                flat = torch.stack([one.double().flatten().cpu() for one in nudged]) - 1
+                for apart in (1, 2, 11, 22, 64, 121, 2048):
+                    moved = flat[:, apart:] - flat[:, :-apart]
+                    # In either direction, for all but a few: a border may lie on either side.
+                    self.assertGreater(float(((moved > 0).any(0) & (moved < 0).any(0)).double().mean()), 0.9 if dtype == torch.bfloat16 else 0.999)
+                most = torch.finfo(dtype).eps * (1 if dtype == torch.bfloat16 else 5 * 128)
+                self.assertLessEqual(float(flat.abs().max()), most * 1.01)
+
     def test_a_draw_without_floats_is_skipped(self) -> None:
         _inputs, skipped = draws.transform([torch.arange(3)], "scaled", torch.device("cpu"))
         self.assertIn("no floating-point", skipped or "")
@@ -158,6 +181,16 @@ class Recipes(unittest.TestCase):
 
     def test_integers_alone_are_rolled_unless_sorted(self) -> None:
         index, offsets = self.apply([torch.tensor([2, 0, 1]), torch.tensor([0, 4, 8])], 0.5, 1)
+        self.assertEqual((index.tolist(), offsets.tolist()), ([1, 2, 0], [0, 4, 8]))
+
+    def test_types_without_an_order_of_their_own_are_sorted_or_not(self) -> None:
+        for dtype in (torch.uint16, torch.uint32, torch.uint64, torch.float8_e4m3fn, torch.float8_e5m2):
+            self.assertTrue(recipes._is_sorted(torch.tensor([0, 4, 8]).to(dtype)), dtype)
+            self.assertFalse(recipes._is_sorted(torch.tensor([2, 0, 1]).to(dtype)), dtype)
+        large = torch.tensor([2**62, -(2**62), -(2**62) + 1]).view(torch.uint64)
+        self.assertTrue(recipes._is_sorted(large))
+        self.assertFalse(recipes._is_sorted(large.view(torch.int64)[[0, 2, 1]].view(torch.uint64)))
+        index, offsets = self.apply([torch.tensor([2, 0, 1]).to(torch.uint16), torch.tensor([0, 4, 8]).to(torch.uint16)], 0.5, 1)
         self.assertEqual((index.tolist(), offsets.tolist()), ([1, 2, 0], [0, 4, 8]))
 
     def test_the_last_rows_of_dense_floats_come_in_front(self) -> None:

@@ -14,6 +14,10 @@ const ALIGNMENT: u64 = 64;
 const BYTES_PER_THREAD: u64 = 4 << 20;
 const MOST_THREADS: usize = 4;
 
+/// How many windows one call of the system may name, and the largest that are worth naming together.
+const AT_ONCE: usize = 1024;
+const SMALL: u64 = 4096;
+
 /// A range of a worker's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -82,24 +86,44 @@ pub(crate) fn write(pid: Pid, windows: &[(Window, u64)], arena: impl AsFd) -> io
     let base = unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::READ, MapFlags::PRIVATE, &arena, 0)? };
     // As a number: pointers do not go to other threads.
     let start = base as usize;
-    let written = in_parallel(windows, |(window, offset)| paste(pid, *window, (start + *offset as usize) as *const u8));
+    let written = in_parallel(windows, |part| {
+        part.chunks(AT_ONCE).try_for_each(|pieces| {
+            // Many small ones in one call; what it does not write to its end is written piece by piece, which says why.
+            if pieces.len() > 1 && pieces.iter().all(|(window, _)| window.bytes <= SMALL) && paste_all(pid, pieces, start) {
+                return Ok(());
+            }
+            pieces.iter().try_for_each(|(window, offset)| paste(pid, *window, (start + *offset as usize) as *const u8))
+        })
+    });
     // SAFETY: the mapping made above, of the same length; no reference into it is left.
     unsafe { munmap(base, length)? };
     written
 }
 
-/// Does the work on all windows; with several threads where that pays.
-fn in_parallel(windows: &[(Window, u64)], work: impl Fn(&(Window, u64)) -> io::Result<()> + Copy + Send) -> io::Result<()> {
+/// Does the work on parts of the windows; with several threads where that pays.
+fn in_parallel(windows: &[(Window, u64)], work: impl Fn(&[(Window, u64)]) -> io::Result<()> + Copy + Send) -> io::Result<()> {
     let bytes: u64 = windows.iter().map(|(window, _)| window.bytes).sum();
     let threads =
         std::thread::available_parallelism().map_or(1, usize::from).min((bytes / BYTES_PER_THREAD) as usize).clamp(1, MOST_THREADS);
     let share = windows.len().div_ceil(threads).max(1);
     std::thread::scope(|scope| {
-        let others: Vec<_> = windows.chunks(share).skip(1).map(|part| scope.spawn(move || part.iter().try_for_each(work))).collect();
-        let own = windows.chunks(share).take(1).flatten().try_for_each(work);
+        let others: Vec<_> = windows.chunks(share).skip(1).map(|part| scope.spawn(move || work(part))).collect();
+        let own = windows.chunks(share).take(1).try_for_each(work);
         let joined = others.into_iter().map(|other| other.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked"))));
         joined.fold(own, Result::and)
     })
+}
+
+/// Copies several pieces from the arena mapped at `start` into their windows, in one call; whether all of it was written.
+fn paste_all(pid: Pid, pieces: &[(Window, u64)], start: usize) -> bool {
+    let vector = |address: usize, bytes: u64| libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes as usize };
+    let local: Vec<_> = pieces.iter().map(|(window, offset)| vector(start + *offset as usize, window.bytes)).collect();
+    let remote: Vec<_> = pieces.iter().map(|(window, _)| vector(window.address as usize, window.bytes)).collect();
+    let count = pieces.len() as libc::c_ulong;
+    // SAFETY: `local` is only read, and lies inside the mapping, as the caller has checked; the kernel checks `remote` against the other process's
+    // mappings.
+    let written = unsafe { libc::process_vm_writev(pid.as_raw_nonzero().get(), local.as_ptr(), count, remote.as_ptr(), count, 0) };
+    u64::try_from(written) == Ok(pieces.iter().map(|(window, _)| window.bytes).sum())
 }
 
 /// Copies `source`, which is as long as the window, into it.
@@ -167,6 +191,18 @@ mod tests {
         write(rustix::process::getpid(), &[(window(&target), 90)], &arena.fd).unwrap();
         assert_eq!(target, [7; 10]);
         assert!(write(rustix::process::getpid(), &[(window(&target), 91)], &arena.fd).is_err());
+    }
+
+    #[test]
+    fn many_small_windows_are_written_as_well_as_one() {
+        let (source, target) = ((0..5000_u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>(), vec![0_u8; 20000]);
+        let arena = read(rustix::process::getpid(), &[Window { address: source.as_ptr() as u64, bytes: 20000 }]).unwrap();
+        let backwards = |i: u64| (Window { address: target.as_ptr() as u64 + 4 * i, bytes: 4 }, 4 * (4999 - i));
+        let pieces: Vec<_> = (0..5000).map(backwards).collect();
+        write(rustix::process::getpid(), &pieces, &arena.fd).unwrap();
+        assert!(target.chunks(4).rev().eq(source.chunks(4)));
+        let nowhere = [pieces[0], (Window { address: 8, bytes: 4 }, 0)];
+        assert_eq!(write(rustix::process::getpid(), &nowhere, &arena.fd).unwrap_err().raw_os_error(), Some(libc::EFAULT));
     }
 
     #[test]

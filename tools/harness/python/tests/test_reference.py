@@ -1,0 +1,103 @@
+"""What is expected of a call: when a float64 run says what is right, and when it is another function."""
+
+from __future__ import annotations
+
+import unittest
+
+from support import DEVICES, SEED
+
+import torch
+
+from kernelwright_worker.compare import NanRule, compare
+from kernelwright_worker.device import Device
+from kernelwright_worker.problem import Problem
+from kernelwright_worker.reference import Expectation, Reference
+
+HEAD = "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"
+NORMAL = "def get_inputs():\n    return [torch.randn(64, 256)]\n"
+#: In float64 each of these is another function: other random numbers, or another branch.
+OTHERS = {
+    "a seeded mask": "        torch.manual_seed(7)\n        return x * (torch.rand_like(x) < 0.5) * 2.0\n",
+    "seeded noise": "        g = torch.Generator(x.device).manual_seed(7)\n"
+    "        return x * torch.randn(x.shape, generator=g, dtype=x.dtype, device=x.device)\n",
+    "a branch": "        return x * (0.5 if x.dtype == torch.float64 else 1.0)\n",
+    "a mask beside the values": "        torch.manual_seed(7)\n        mask = torch.rand_like(x) < 0.5\n        return mask, x * 2\n",
+    "numbers": "        torch.manual_seed(7)\n        return [float(row) for row in (x * torch.randn_like(x)).sum(-1)]\n",
+}
+#: Rounding decides most of what these give at declared precision.
+NOISE = {
+    "a variance": "        x = x + 3e3\n        return (x * x).mean(-1) - x.mean(-1) ** 2\n",
+    "what is left of sums": "        return x.sum(-1) - x.flip(-1).cumsum(-1)[:, -1]\n",
+    "a chaotic sequence": "        x = torch.sigmoid(x)\n        for _ in range(60):\n            x = 3.9 * x * (1 - x)\n        return x\n",
+    "a variance far from zero": "        x = x + 1e4\n        return (x * x).mean(-1) - x.mean(-1) ** 2\n",
+}
+
+
+def reference(source: str, device: Device) -> tuple[Reference, list]:
+    problem = Problem(source, "problem.py")
+    made = Reference(problem, problem.init_inputs(SEED), SEED, device)
+    inputs = problem.inputs(SEED + 1, device)
+    made.first_run(inputs)
+    return made, inputs
+
+
+def expect(source: str, device: Device) -> Expectation:
+    made, inputs = reference(source, device)
+    return made.expect(inputs, NanRule.MUST_MATCH)
+
+
+def on_each_device() -> list[Device]:
+    devices = [Device(name) for name in DEVICES]
+    for device in devices:
+        device.configure(1, {"tf32": False})
+    return devices
+
+
+class DoubleRuns(unittest.TestCase):
+    def test_one_that_is_another_function_is_not_believed(self) -> None:
+        for device in on_each_device():
+            for name, body in OTHERS.items():
+                for cast in ("float32", "float16", "bfloat16"):
+                    with self.subTest(name, cast=cast, device=str(device.torch)):
+                        expectation = expect(HEAD + body + NORMAL.replace("256)", f"256).to(torch.{cast})"), device)
+                        outputs = expectation.outputs
+                        self.assertFalse(expectation.double)
+                        self.assertIs(outputs.precise, outputs.baseline)
+                        self.assertEqual(compare(outputs, outputs.baseline, "output").mismatches, [])
+            outputs = expect(HEAD + OTHERS["a seeded mask"] + NORMAL, device).outputs
+            self.assertNotEqual(compare(outputs, torch.zeros_like(outputs.baseline), "output").mismatches, [])
+
+    def test_one_that_shows_how_much_is_rounding_is(self) -> None:
+        for device in on_each_device():
+            for name, body in NOISE.items():
+                with self.subTest(name, device=str(device.torch)):
+                    expectation = expect(HEAD + body + NORMAL, device)
+                    outputs = expectation.outputs
+                    self.assertTrue(expectation.double)
+                    error = (outputs.baseline.double() - outputs.precise.double()).abs().mean()
+                    self.assertGreater(float(error), 0.01 * float(outputs.precise.double().square().mean().sqrt()))
+                    self.assertEqual(compare(outputs, outputs.precise.to(outputs.baseline.dtype), "output").mismatches, [])
+                    # As far off as the reference itself, to the other side.
+                    other = (2 * outputs.precise.double() - outputs.baseline.double()).to(outputs.baseline.dtype)
+                    self.assertEqual(compare(outputs, other, "output").mismatches, [])
+
+    def test_low_precision_is_no_other_function(self) -> None:
+        chain = "        for step in range(24):\n            x = torch.nn.functional.silu(x) * 1.3 + x.mean(-1, keepdim=True)\n        return x\n"
+        for device in on_each_device():
+            for cast in ("float16", "bfloat16"):
+                expectation = expect(HEAD + chain + NORMAL.replace("256)", f"256).to(torch.{cast})"), device)
+                self.assertTrue(expectation.double, cast)
+                precise = expectation.outputs.precise
+                self.assertEqual(compare(expectation.outputs, precise.to(getattr(torch, cast)), "output").mismatches, [])
+
+    def test_eight_bit_floats_are_expected_and_compared(self) -> None:
+        for device in on_each_device():
+            outputs = expect(HEAD + "        return x.to(torch.float8_e4m3fn), x.abs().amax()\n" + NORMAL, device).outputs
+            self.assertEqual(compare(outputs, outputs.baseline, "output").mismatches, [])
+            made, inputs = reference(HEAD + "        return x.float() * 2\n" + NORMAL.replace("256)", "256).to(torch.float8_e5m2)"), device)
+            outputs = made.expect(inputs, NanRule.MUST_MATCH, double=False).outputs
+            self.assertEqual(compare(outputs, outputs.baseline, "output").mismatches, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
