@@ -24,8 +24,10 @@ _TENSOR = ("__eq__", "__ne__", "equal", "allclose", "isclose", "detach", "data_p
 _TORCH = ("allclose", "isclose", "equal", "empty", "empty_like", "mul", "roll", "no_grad", "set_num_threads")
 _SEARCHES = frozenset(("gc.get_objects", "gc.get_referrers", "gc.get_referents", "sys._current_frames"))
 #: Frames lead to the callers' variables, but logging, warnings and named ranges want a name and a line only, and how far somebody goes from one
-#: frame to the next cannot be seen. So they are told of and decide nothing. While a file is imported they only tell where it is.
+#: frame to the next cannot be seen. So they are told of and decide nothing, but for timed calls. While a file is imported they only tell where it is.
 _FRAMES = "sys._getframe"
+#: The same in timed calls.
+_FRAMES_IN_BATCH = f"{_FRAMES} in timed calls"
 _HOOKS = frozenset(("sys.setprofile", "sys.settrace"))
 _ABSENT = object()
 
@@ -38,6 +40,8 @@ class Integrity:
         self._searches: set[str] = set()
         self._calling = False
         self._asking = False
+        #: Whether a batch is timed: by then its callers hold the inputs of all its calls.
+        self.in_batch = False
         # As they are stored, without descriptors: a method of a class is a new object whenever it is asked for.
         self._places: list[tuple[Mapping[str, Any], str, Any, str]] = []
         self._functions: list[tuple[FunctionType, CodeType, str]] = []
@@ -95,7 +99,7 @@ class Integrity:
                 caller = caller.f_back
             self._asking = False
             if caller is not None and caller.f_code.co_filename.startswith(self._folder):
-                self._searches.add(event)
+                self._searches.add(_FRAMES_IN_BATCH if event == _FRAMES and self.in_batch else event)
 
     def calls_begin(self) -> None:
         """From here on frames are those of calls, with the evaluator among the callers."""
@@ -117,7 +121,7 @@ class Integrity:
         if searches:
             found.append(_finding("memory_scan", f"it has searched its process for objects that are not its own, by {_listed(searches)}"))
         if _FRAMES in self._searches:
-            message = f"it looks at its callers while it is called ({_FRAMES}); nothing of the verdict rests on what it can see there"
+            message = f"it looks at its callers while it is called ({_FRAMES}): in timed calls that is refused"
             found.append({**_finding("reads_frames", message), "severity": "warning"})
         return found
 

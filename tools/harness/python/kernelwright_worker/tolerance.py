@@ -79,7 +79,7 @@ class Distance:
         for _start, (e, b) in chunks(precise, baseline):
             e = e.to(torch.float64)
             # Without a float64 run the expectation is the baseline itself.
-            error = b.to(torch.float64).sub_(e).abs_() if precise is not baseline else None
+            error = (b.to(torch.float64) - e).abs_() if precise is not baseline else None
             # A sum with anything in it that is not finite is not finite: quicker to see than by looking at every element.
             square, off = float(e.dot(e)), float(error.sum()) if error is not None else 0.0
             if not math.isfinite(square + off):

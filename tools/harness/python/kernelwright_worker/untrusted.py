@@ -134,8 +134,12 @@ class Untrusted:
         candidate, _device, batch = self._built("time")
         self._kept = []
         call, calls = candidate.module(), body["calls"]
-        copies = bool(body.get("copies"))
-        return {"inner_ns": candidate.guarded("run", "time", lambda: batch.time(call, calls, copies))}
+        copies, integrity = bool(body.get("copies")), self._integrity
+        assert integrity is not None
+        integrity.in_batch = True
+        inner_ns = candidate.guarded("run", "time", lambda: batch.time(call, calls, copies))
+        integrity.in_batch = False
+        return {"inner_ns": inner_ns}
 
     def held(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         candidate, device, batch = self._built("held")

@@ -8,6 +8,7 @@ from support import DEVICES
 
 import torch
 
+from kernelwright_worker import tolerance
 from kernelwright_worker.compare import Expected, NanRule, compare
 
 NAN, INF = float("nan"), float("inf")
@@ -184,6 +185,14 @@ class Forms(Cases):
         self.assertIn("1 of 4", str(mismatches(torch.tensor([3, 9, 6, 2]))))
         # Each of these could be right by itself; so many are not by chance.
         self.assertIn("3 of 4", str(mismatches(torch.tensor([3, 8, 6, 3]))))
+
+
+class Distances(unittest.TestCase):
+    def test_to_measure_how_far_apart_values_are_changes_none_of_them(self) -> None:
+        baseline = torch.linspace(1, 2, 100, dtype=torch.float64)
+        kept = baseline.clone()
+        self.assertGreater(tolerance.Distance.between(baseline + 1e-3, baseline).worst, 9e-4)
+        self.assertTrue(torch.equal(baseline, kept))
 
 
 if __name__ == "__main__":
