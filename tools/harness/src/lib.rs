@@ -10,6 +10,7 @@ mod error;
 mod interpreter;
 mod occupancy;
 mod package;
+mod removal;
 pub mod sandbox;
 mod scratch;
 pub mod suites;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use kernelwright_protocol::Bytes;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 
+use crate::removal::remove_tree;
 use crate::{HarnessError, surroundings};
 
 /// Where unpacked packages, logs and scratch folders go unless settings say otherwise.
@@ -41,7 +42,7 @@ impl Scratch {
             let name = entry.file_name();
             let owner = name.to_str().and_then(|name| name.split_once('-')).and_then(|(pid, _)| pid.parse::<u32>().ok());
             if owner.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
-                let _ = fs::remove_dir_all(entry.path());
+                let _ = remove_tree(&entry.path());
             }
         }
     }
@@ -80,12 +81,12 @@ fn open_beneath(folder: &Path, name: &str, limit: Bytes) -> io::Result<File> {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = remove_tree(&self.folder);
     }
 }
 
 /// Unpredictable where the system has randomness, unique in any case.
-fn random_name() -> u64 {
+pub(crate) fn random_name() -> u64 {
     getrandom::u64().unwrap_or_else(|_| {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         now.map_or(0, |elapsed| elapsed.as_nanos() as u64)
@@ -109,6 +110,7 @@ mod tests {
         drop(scratch);
         assert!(!path.exists());
     }
+
     #[test]
     fn a_link_out_of_the_folder_is_not_followed() {
         let cache = tempfile::tempdir().unwrap();
