@@ -62,25 +62,76 @@ const REFUSED: &[i64] = &[
     // A timer or a message queue could send SIGCONT, and wake what was stopped.
     libc::SYS_timer_create,
     libc::SYS_mq_notify,
+    // Landlock does not cover the owners of files.
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_iopl,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_ioperm,
 ];
 
-/// Calls that succeed without effect: a process that could leave its group would no longer be stopped and killed with it, and
-/// programs take a failure of these badly.
-const PRETENDED: &[i64] = &[libc::SYS_setsid, libc::SYS_setpgid];
+/// Calls that fail as on a file system without such a thing: attributes of files, which Landlock does not cover. The user's files are the worker's
+/// too, and what is left there outlives the worker. `cp -p` and `install` write access lists, and do without where there are none.
+const UNSUPPORTED: &[i64] = &[
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    SYS_SETXATTRAT,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SYS_REMOVEXATTRAT,
+    SYS_FILE_SETATTR,
+];
 
-/// Calls that choose processors and priorities, and the argument that names whose: without effect but on the caller itself, or a candidate
-/// could slow the baseline. Threads that are pinned by their number stay where they are.
-const OF_OTHERS: &[(i64, u8)] = &[
-    (libc::SYS_sched_setaffinity, 0),
-    (libc::SYS_sched_setscheduler, 0),
-    (libc::SYS_sched_setparam, 0),
-    (libc::SYS_sched_setattr, 0),
-    (libc::SYS_setpriority, 1),
-    (libc::SYS_ioprio_set, 1),
+/// Calls of newer kernels, which have the same numbers on every architecture and no name in this version of libc.
+const SYS_SETXATTRAT: i64 = 463;
+const SYS_REMOVEXATTRAT: i64 = 466;
+const SYS_FILE_SETATTR: i64 = 469;
+
+/// Calls that succeed without effect, because programs take a failure of these badly.
+const PRETENDED: &[i64] = &[
+    // A process that could leave its group would no longer be stopped and killed with it.
+    libc::SYS_setsid,
+    libc::SYS_setpgid,
+    // Modes and times of files, which Landlock does not cover either. A filter sees no paths, and a descriptor opened for reading is enough to
+    // change what belongs to the same user, so none of these can be allowed for the worker's own files only. Linkers and archivers, `cp` and
+    // Python's `shutil` fail or complain where they are refused; where they do nothing, what a worker builds is no executable program but a
+    // library all the same, and shared libraries are what torch's extensions, Triton's launchers and compiled kernels are. The mode that a file is
+    // made with is not affected, nor are times that come from writing.
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    libc::SYS_fchmodat2,
+    libc::SYS_utimensat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chmod,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utimes,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_futimesat,
+];
+
+/// Requests of `ioctl` that change a file's attributes through a descriptor opened for reading: flags, their extended form, its encryption, and
+/// the seal by which it can never be written again.
+const ATTRIBUTES: [u32; 4] = [0x4008_6602, 0x401c_5820, 0x800c_6613, 0x4080_6685];
+
+/// Calls that choose processors and priorities, and what each argument must be that names whose: without effect but on the caller itself, or a
+/// candidate could slow the baseline. Threads that are pinned by their number stay where they are. A priority may
+/// also be that of a whole group or a whole user, where 0 names the caller's: what says that it is one process comes first.
+const OF_OTHERS: &[(i64, &[(u8, u64)])] = &[
+    (libc::SYS_sched_setaffinity, &[(0, 0)]),
+    (libc::SYS_sched_setscheduler, &[(0, 0)]),
+    (libc::SYS_sched_setparam, &[(0, 0)]),
+    (libc::SYS_sched_setattr, &[(0, 0)]),
+    (libc::SYS_setpriority, &[(0, 0), (1, 0)]),
+    (libc::SYS_ioprio_set, &[(0, 1), (1, 0)]),
 ];
 
 /// Commands of `fcntl` that this version of libc does not name.
@@ -111,7 +162,7 @@ pub(super) fn programs(backend: Backend) -> Result<Vec<BpfProgram>, seccompiler:
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let mut refused: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|&call| (call, vec![])).collect();
     let namespaces = NAMESPACES.iter().map(|&flag| when(0, SeccompCmpOp::MaskedEq(flag as u64), flag as u64));
-    refused.insert(libc::SYS_clone, namespaces.collect::<Result<_, _>>()?);
+    refused.insert(libc::SYS_clone, namespaces.chain(exit_signals()).collect::<Result<_, _>>()?);
     match backend {
         Backend::Cpu => drop(refused.insert(libc::SYS_socket, vec![])),
         // The driver listens on a UNIX socket of its own and does not start without; reaching anybody else's is refused.
@@ -120,26 +171,43 @@ pub(super) fn programs(backend: Backend) -> Result<Vec<BpfProgram>, seccompiler:
             refused.insert(libc::SYS_connect, vec![]);
         }
     }
-    // Limits of other processes; and memory that the supervisor could not read.
+    // Limits of other processes.
     refused.insert(libc::SYS_prlimit64, vec![when(0, SeccompCmpOp::Ne, 0)?]);
+    // Memory that the supervisor could not read.
     refused.insert(libc::SYS_prctl, vec![when(0, SeccompCmpOp::Eq, libc::PR_SET_DUMPABLE as u64)?]);
-    // So could a descriptor that becomes ready.
+    refused.insert(libc::SYS_ioctl, ATTRIBUTES.iter().map(|&request| when(1, SeccompCmpOp::Eq, request.into())).collect::<Result<_, _>>()?);
+    // A descriptor that becomes ready could send SIGCONT as well.
     let signals = [libc::F_SETOWN, F_SETSIG, F_SETOWN_EX].map(|command| when(1, SeccompCmpOp::Eq, command as u64));
     refused.insert(libc::SYS_fcntl, signals.into_iter().collect::<Result<_, _>>()?);
     let mut pretended: BTreeMap<i64, Vec<SeccompRule>> = PRETENDED.iter().map(|&call| (call, vec![])).collect();
-    for (call, process) in OF_OTHERS {
-        pretended.insert(*call, vec![when(*process, SeccompCmpOp::Ne, 0)?]);
+    for (call, own) in OF_OTHERS {
+        pretended.insert(*call, own.iter().map(|&(argument, value)| when(argument, SeccompCmpOp::Ne, value)).collect::<Result<_, _>>()?);
     }
+    // A process that gave up its death signal would stay when the supervisor is killed, and one with another signal could wake up by it. torch sets
+    // its own in processes that it starts.
+    pretended.insert(libc::SYS_prctl, vec![when(0, SeccompCmpOp::Eq, libc::PR_SET_PDEATHSIG as u64)?]);
+    let unsupported = UNSUPPORTED.iter().map(|&call| (call, vec![])).collect();
     // The arguments of `clone3` lie in memory, out of a filter's sight; without it, libraries fall back to `clone`.
     let absent = BTreeMap::from([(libc::SYS_clone3, vec![])]);
     let mut programs = Vec::new();
-    for (calls, errno) in [(refused, libc::EPERM), (pretended, 0), (absent, libc::ENOSYS)] {
+    for (calls, errno) in [(refused, libc::EPERM), (pretended, 0), (unsupported, libc::EOPNOTSUPP), (absent, libc::ENOSYS)] {
         let filter = SeccompFilter::new(calls, SeccompAction::Allow, SeccompAction::Errno(errno as u32), arch)?;
         programs.push(filter.try_into()?);
     }
     #[cfg(target_arch = "x86_64")]
     programs.push(no_x32());
     Ok(programs)
+}
+
+/// The rules for a new process whose end would tell its parent by another signal than SIGCHLD: SIGCONT would wake a parent that is stopped.
+/// No signal at all is what threads have.
+fn exit_signals() -> impl Iterator<Item = Result<SeccompRule, seccompiler::BackendError>> {
+    const EXIT_SIGNAL: u64 = 0xff;
+    const USUAL: u64 = libc::SIGCHLD as u64;
+    // A comparison under a mask knows only equality: the bits that SIGCHLD has not, then the numbers that are part of it.
+    let bits = (0..8).map(|bit| 1 << bit).filter(|bit| bit & USUAL == 0).map(|bit| when(0, SeccompCmpOp::MaskedEq(bit), bit));
+    let parts = (1..USUAL).filter(|part| part & !USUAL == 0).map(|part| when(0, SeccompCmpOp::MaskedEq(EXIT_SIGNAL), part));
+    bits.chain(parts)
 }
 
 fn when(argument: u8, operation: SeccompCmpOp, value: u64) -> Result<SeccompRule, seccompiler::BackendError> {
@@ -165,6 +233,85 @@ fn no_x32() -> BpfProgram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What `act` gives in a child under the filters of `backend`: a number that fits into an exit code.
+    fn in_child(backend: Backend, act: impl FnOnce() -> i32) -> i32 {
+        let programs = programs(backend).unwrap();
+        // SAFETY: the child makes system calls only, and takes no lock that another thread may have held.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let filtered = programs.iter().all(|program| apply_filter(program).is_ok());
+            // SAFETY: ends the child without running the parent's exit handlers.
+            unsafe { libc::_exit(if filtered { act() } else { 200 }) }
+        }
+        let mut status = 0;
+        // SAFETY: waits for the child just made; `status` outlives the call.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert!(libc::WIFEXITED(status));
+        libc::WEXITSTATUS(status)
+    }
+
+    /// The error that a call ends in under the filters; 0 where it succeeds, or is said to.
+    fn errno_of(call: i64, [a, b, c, d, e]: [i64; 5]) -> i32 {
+        // SAFETY: plain numbers; a second process of `clone` has a copy of the stack and ends as the first one does.
+        in_child(Backend::Cpu, || unsafe { if libc::syscall(call, a, b, c, d, e) < 0 { *libc::__errno_location() } else { 0 } })
+    }
+
+    #[test]
+    fn a_process_ends_with_the_usual_signal_only() {
+        for signal in 1..=255 {
+            let started = errno_of(libc::SYS_clone, [signal, 0, 0, 0, 0]);
+            assert_eq!(started == 0, signal == i64::from(libc::SIGCHLD), "{signal}");
+            assert!([0, libc::EPERM].contains(&started), "{signal}");
+        }
+        let vfork = i64::from(libc::CLONE_VFORK | libc::SIGCHLD);
+        assert_eq!(errno_of(libc::SYS_clone, [vfork, 0, 0, 0, 0]), 0);
+        assert_eq!(errno_of(libc::SYS_clone3, [0; 5]), libc::ENOSYS);
+    }
+
+    #[test]
+    fn what_belongs_to_others_is_out_of_reach() {
+        // A descriptor that is none: what is refused or pretended never comes to it.
+        for (call, expected) in [
+            (libc::SYS_fsetxattr, libc::EOPNOTSUPP),
+            (libc::SYS_fremovexattr, libc::EOPNOTSUPP),
+            (libc::SYS_fchown, libc::EPERM),
+            (SYS_FILE_SETATTR, libc::EOPNOTSUPP),
+            (libc::SYS_fchmod, 0),
+            (libc::SYS_fchmodat2, 0),
+            (libc::SYS_utimensat, 0),
+            (libc::SYS_fsync, libc::EBADF),
+        ] {
+            assert_eq!(errno_of(call, [-1, 0, 0, 0, 0]), expected, "{call}");
+        }
+        assert_eq!(errno_of(libc::SYS_ioctl, [-1, ATTRIBUTES[0].into(), 0, 0, 0]), libc::EPERM);
+        assert_eq!(errno_of(libc::SYS_ioctl, [-1, 0x8008_6601, 0, 0, 0]), libc::EBADF);
+    }
+
+    #[test]
+    fn the_death_signal_stays() {
+        let held = in_child(Backend::Cpu, || {
+            let mut signal = -1;
+            // SAFETY: plain numbers, and one that outlives the call that writes it.
+            unsafe {
+                let set = libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGCONT, 0, 0, 0);
+                libc::prctl(libc::PR_GET_PDEATHSIG, &raw mut signal, 0, 0, 0);
+                set + signal
+            }
+        });
+        assert_eq!(held, 0);
+    }
+
+    #[test]
+    fn priorities_are_those_of_the_caller_only() {
+        // What the kernel sees ends as invalid; what is pretended does not.
+        let (process, group, user) = (0, 1, 2);
+        let nice = |which: i64| errno_of(libc::SYS_setpriority, [which, 0, 0, 0, 0]);
+        assert_eq!([nice(process), nice(group), nice(user), nice(9)], [0; 4]);
+        let invalid = 7 << 13;
+        let io = |which: i64| errno_of(libc::SYS_ioprio_set, [which, 0, invalid, 0, 0]);
+        assert_eq!([io(1), io(2), io(3)], [libc::EINVAL, 0, 0]);
+    }
 
     #[test]
     fn the_filters_compile_for_this_machine() {
