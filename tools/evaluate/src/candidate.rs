@@ -93,6 +93,8 @@ pub(crate) struct Call {
 pub(crate) struct Batch {
     /// On the supervisor's clock.
     pub(crate) wall: Duration,
+    /// From the answer to the stop.
+    pub(crate) stopping: Duration,
     /// What the candidate's side says; only ever compared with the wall.
     pub(crate) inner: Duration,
 }
@@ -213,14 +215,14 @@ impl Candidate {
         let fields = json!({"calls": entries, "copies": self.copies});
         let reply = self.ask_watching(Phase::Time, "time", fields, &[], self.watch).await?;
         let timed: Timed = claim(reply.ok)?;
-        tracing::debug!(calls = calls.len(), wall = ?reply.wall, inner = ?Duration::from_nanos(timed.inner_ns), "a batch of the candidate");
-        Ok(Batch { wall: reply.wall, inner: Duration::from_nanos(timed.inner_ns) })
+        tracing::debug!(calls = calls.len(), wall = ?reply.wall, stopping = ?reply.stopping, inner = ?Duration::from_nanos(timed.inner_ns), "a batch of the candidate");
+        Ok(Batch { wall: reply.wall, stopping: reply.stopping, inner: Duration::from_nanos(timed.inner_ns) })
     }
 
     /// Where the outputs of all calls of the batch lie, and how long the candidate took to say so. It is stopped when this returns.
     pub(crate) async fn held(&mut self) -> Result<(Locations, Duration), Stop> {
         let reply = self.ask(Phase::Time, "held", json!({}), &[]).await?;
-        Ok((claim(reply.ok)?, reply.wall))
+        Ok((claim(reply.ok)?, reply.wall + reply.stopping))
     }
 
     /// Frees the inputs and outputs of the last batch. It is asked once more what it has changed: nobody looks while time runs.
@@ -340,12 +342,16 @@ fn unreadable(error: io::Error) -> Stop {
         Some(libc_errno::EFAULT | libc_errno::EIO) => {
             Stop::rejected("output_memory", "an output is said to lie where the process has no memory")
         }
+        Some(libc_errno::ESRCH) => {
+            Stop::rejected("output_memory", "the thread that it was started as has ended, and its memory cannot be read")
+        }
         _ => Stop::Failed(EvaluateError::Memory(error)),
     }
 }
 
 /// The two error numbers that matter here, the same on every Linux.
 mod libc_errno {
+    pub(super) const ESRCH: i32 = 3;
     pub(super) const EIO: i32 = 5;
     pub(super) const EFAULT: i32 = 14;
 }

@@ -74,6 +74,14 @@ fn telling(backend: Backend, returned: Returned, calls: usize, wall: Duration) -
     (held_slack(backend) + held_per_call(backend, returned) * calls as u32).min(wall + TELLING)
 }
 
+/// What it may take to stop a candidate that has answered: its threads may have to wait for processors. A system call that goes on meanwhile can do
+/// all the work of a batch.
+fn to_stop(wall: Duration) -> Duration {
+    STOPPING.max(wall.mul_f64(STOPPING_SHARE))
+}
+const STOPPING: Duration = Duration::from_micros(500);
+const STOPPING_SHARE: f64 = 0.05;
+
 /// A batch that lasts less than this part of what is wanted was measured wrongly when its length was chosen.
 const TOO_SHORT: f64 = 0.3;
 
@@ -320,7 +328,7 @@ async fn time_candidate(
     &Session { backend, returned, .. }: &Session,
 ) -> Result<Timed, Stop> {
     let waits = Waits::of(candidate.pid(), backend);
-    let Batch { wall, inner } = candidate.time(calls).await?;
+    let Batch { wall, stopping, inner } = candidate.time(calls).await?;
     let waited = waits.share(wall);
     // It is stopped now. What it still does while it is asked where its outputs lie is charged to the batch, and nobody asks it again.
     let (outputs, asked) = candidate.held().await?;
@@ -328,7 +336,7 @@ async fn time_candidate(
         return Err(Stop::rejected("channel_tampering", "it speaks of other calls than it was asked to make"));
     }
     let allowed = overhead + telling(backend, returned, calls.len(), wall);
-    let charged = time_of(wall, overhead, inner) + asked.saturating_sub(allowed);
+    let charged = time_of(wall, overhead, inner) + stopping.saturating_sub(to_stop(wall)) + asked.saturating_sub(allowed);
     let lasting = outputs.lasting();
     let chosen = checks.choose(&lasting, late, turn);
     let unverified = if chosen.is_empty() {

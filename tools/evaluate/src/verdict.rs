@@ -1,6 +1,6 @@
 //! From what went wrong with a candidate's worker to a verdict.
 
-use kernelwright_harness::{AskError, Refusal, WorkerLog};
+use kernelwright_harness::{AskError, FreezeError, Refusal, WorkerLog};
 use kernelwright_protocol::{Fault, Finding, Mismatch, Severity, Trials, Verdict};
 
 use crate::EvaluateError;
@@ -98,6 +98,9 @@ pub(crate) fn judge(phase: Phase, error: AskError, log: &WorkerLog) -> Stop {
         AskError::Ended(exit) => Verdict::Faulted(fault(format!("the process ended: {exit}"), "")),
         AskError::Violation(detail) => {
             return Stop::rejected("channel_tampering", format!("the candidate's process broke the worker protocol: {detail}"));
+        }
+        AskError::Freeze(FreezeError::Running) => {
+            return Stop::rejected("channel_tampering", "its process went on running after its answer, although it was stopped");
         }
         AskError::Freeze(error) => return Stop::Failed(EvaluateError::Protocol(error.to_string())),
         AskError::Refused(Refusal { kind, message, traceback, .. }) => {

@@ -112,6 +112,9 @@ pub struct Reply {
     pub fds: Vec<OwnedFd>,
     /// From sending the question to having the answer, on the supervisor's clock.
     pub wall: Duration,
+    /// From having the answer to seeing the worker stopped, in which it may have gone on working: an honest one has what it takes to stop it. Zero for
+    /// one that is not stopped between questions.
+    pub stopping: Duration,
 }
 
 /// A running worker. Dropping it kills everything it has started and removes its scratch folder.
@@ -233,7 +236,9 @@ impl Worker {
             next(&mut self.channel, &self.group).await
         })
         .await;
-        let wall = arrived.unwrap_or_else(Instant::now).duration_since(started);
+        let arrived = arrived.unwrap_or_else(Instant::now);
+        let wall = arrived.duration_since(started);
+        let mut stopping = Duration::ZERO;
         self.owes = Owes::Nothing;
         tracing::debug!(role = self.role.as_str(), op, ?wall, "asked");
         if self.is_stopped && matches!(answer, Ok(Ok(_))) {
@@ -241,6 +246,7 @@ impl Worker {
                 Err(FreezeError::Gone) => return Err(AskError::Ended(self.group.exited().await)),
                 frozen => frozen?,
             }
+            stopping = arrived.elapsed();
         }
         let message = answer.map_err(|_| AskError::Deadline { op: op.to_owned(), limit })??;
         if message.value.get("id").and_then(Value::as_u64) != Some(id) {
@@ -250,7 +256,7 @@ impl Worker {
             return Err(AskError::Violation("an answer was no object".to_owned()));
         };
         match (fields.remove("ok"), fields.remove("error")) {
-            (Some(ok), None) => Ok(Reply { ok, fds: if self.role.is_confined() { vec![] } else { message.fds }, wall }),
+            (Some(ok), None) => Ok(Reply { ok, fds: if self.role.is_confined() { vec![] } else { message.fds }, wall, stopping }),
             (None, Some(error)) => match serde_json::from_value(error) {
                 Ok(refusal) => Err(AskError::Refused(refusal)),
                 Err(error) => Err(AskError::Violation(format!("an error that cannot be read: {error}"))),
