@@ -146,11 +146,7 @@ pub(crate) async fn measure(
     'pairs: loop {
         let pair = samples.candidate.len();
         if pair == most {
-            let unclear = match session.backend {
-                Backend::Cpu => samples.wants_quiet(),
-                Backend::Cuda => samples.counted(&session.contenders).is_undecided(),
-            };
-            if more == 0 || !unclear {
+            if more == 0 || !is_unclear(&samples, &session) {
                 break;
             }
             most += std::mem::take(&mut more);
@@ -203,21 +199,14 @@ pub(crate) async fn measure(
                 verify(problem, unverified.take(), &mut checks, &session.trials).await?;
                 late::forget(problem, &ready.late).await?;
             }
-            if timed.overwritten {
-                if !candidate.copy_results() {
-                    return Err(Stop::rejected("output_memory", "its results lie in the same memory although each of them was copied"));
-                }
+            let is_first = purpose == Use::Time && !std::mem::replace(&mut is_confirmed, true);
+            if timed.overwritten && !candidate.copy_results() {
+                return Err(Stop::rejected("output_memory", "its results lie in the same memory although each of them was copied"));
+            }
+            if timed.overwritten || is_first && is_too_short {
                 candidate_calls = calibrate(candidate, &mut calls, &session, overhead).await?;
                 samples = Samples::none(session.contenders.len());
                 continue 'pairs;
-            }
-            if purpose == Use::Time && !is_confirmed {
-                is_confirmed = true;
-                if is_too_short {
-                    candidate_calls = calibrate(candidate, &mut calls, &session, overhead).await?;
-                    samples = Samples::none(session.contenders.len());
-                    continue 'pairs;
-                }
             }
             if purpose == Use::Time {
                 samples.candidate.push(timed.per_call);
@@ -233,6 +222,22 @@ pub(crate) async fn measure(
     agree(&samples.clocks)?;
     candidate.clear().await?;
     late::forget_unseen(problem, unseen.as_ref()).await?;
+    note(candidate, &samples);
+    let mut timing = summarize(&samples, &session, problem, candidate_calls);
+    timing.device_state = problem.device_state().await?;
+    Ok(Measured { timing, verified: checks.done, error_over_tolerance: checks.error_over_tolerance })
+}
+
+/// Whether more pairs are worth their time.
+fn is_unclear(samples: &Samples, session: &Session) -> bool {
+    match session.backend {
+        Backend::Cpu => samples.wants_quiet(),
+        Backend::Cuda => samples.counted(&session.contenders).is_undecided(),
+    }
+}
+
+/// Notes what has to be known about the times.
+fn note(candidate: &mut Candidate, samples: &Samples) {
     if candidate.copies() {
         let message =
             "calls return the same memory again, where a result is right until the next call only: each was copied, which is in its time";
@@ -241,9 +246,6 @@ pub(crate) async fn measure(
     if let Some(share) = samples.disturbance() {
         candidate.note("busy_processors", Severity::Warning, &disturbed(share));
     }
-    let mut timing = summarize(&samples, &session, problem, candidate_calls);
-    timing.device_state = problem.device_state().await?;
-    Ok(Measured { timing, verified: checks.done, error_over_tolerance: checks.error_over_tolerance })
 }
 
 fn summarize(samples: &Samples, session: &Session, problem: &Problem, calls_per_batch: usize) -> Timing {

@@ -135,7 +135,7 @@ mod tests {
             fs::write(top.join(format!("a/b/{number}")), "x").unwrap();
         }
         for locked in ["a/b/c", "a/b", "a", ""] {
-            fs::set_permissions(top.join(locked), fs::Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(top.join(locked), fs::Permissions::from_mode(0o0)).unwrap();
         }
         remove_tree(&top).unwrap();
         assert!(!top.exists() && kept.join("file").exists());

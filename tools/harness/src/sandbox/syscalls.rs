@@ -252,9 +252,12 @@ mod tests {
     }
 
     /// The error that a call ends in under the filters; 0 where it succeeds, or is said to.
-    fn errno_of(call: i64, [a, b, c, d, e]: [i64; 5]) -> i32 {
+    fn errno_of(call: i64, words: [i64; 5]) -> i32 {
+        let [first, second, third, fourth, fifth] = words;
         // SAFETY: plain numbers; a second process of `clone` has a copy of the stack and ends as the first one does.
-        in_child(Backend::Cpu, || unsafe { if libc::syscall(call, a, b, c, d, e) < 0 { *libc::__errno_location() } else { 0 } })
+        in_child(Backend::Cpu, || unsafe {
+            if libc::syscall(call, first, second, third, fourth, fifth) < 0 { *libc::__errno_location() } else { 0 }
+        })
     }
 
     #[test]
