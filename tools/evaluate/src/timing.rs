@@ -74,13 +74,14 @@ fn telling(backend: Backend, returned: Returned, calls: usize, wall: Duration) -
     (held_slack(backend) + held_per_call(backend, returned) * calls as u32).min(wall + TELLING)
 }
 
-/// What it may take to stop a candidate that has answered: its threads may have to wait for processors. A system call that goes on meanwhile can do
-/// all the work of a batch.
-fn to_stop(wall: Duration) -> Duration {
-    STOPPING.max(wall.mul_f64(STOPPING_SHARE))
+/// What it may take to stop a candidate that has answered: each of its threads has to be given a processor for it, of which a GPU's process has dozens. A
+/// system call that goes on meanwhile could do all the work of a batch.
+fn to_stop(backend: Backend) -> Duration {
+    Duration::from_millis(match backend {
+        Backend::Cpu => 1,
+        Backend::Cuda => 3,
+    })
 }
-const STOPPING: Duration = Duration::from_micros(500);
-const STOPPING_SHARE: f64 = 0.05;
 
 /// A batch that lasts less than this part of what is wanted was measured wrongly when its length was chosen.
 const TOO_SHORT: f64 = 0.3;
@@ -338,7 +339,7 @@ async fn time_candidate(
         return Err(Stop::rejected("channel_tampering", "it speaks of other calls than it was asked to make"));
     }
     let allowed = overhead + telling(backend, returned, calls.len(), wall);
-    let charged = time_of(wall, overhead, inner) + stopping.saturating_sub(to_stop(wall)) + asked.saturating_sub(allowed);
+    let charged = time_of(wall, overhead, inner) + stopping.saturating_sub(to_stop(backend)) + asked.saturating_sub(allowed);
     let lasting = outputs.lasting();
     let chosen = checks.choose(&lasting, late, turn);
     let unverified = if chosen.is_empty() {
