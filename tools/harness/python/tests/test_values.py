@@ -163,6 +163,21 @@ class Memory(unittest.TestCase):
         self.assertEqual(admit_plain(torch.empty(0, 3)).shape, (0, 3))
 
 
+class Stirring(unittest.TestCase):
+    def test_elements_come_in_the_place_of_others_as_the_supervisor_puts_them(self) -> None:
+        # The same figures as in the supervisor's test (`rotation.rs`).
+        expected = [15, 5, 0, 4, 15, 12, 13, 15, 10, 0, 13, 8, 1, 3, 3, 2]
+        recipe = recipes.Recipe.parse({"rotate": 3, "stir": 7})
+        for device in DEVICES:
+            tensor = torch.arange(16, dtype=torch.float32, device=device)
+            self.assertEqual(recipes.apply([tensor], recipe, torch.device(device))[0].tolist(), expected)
+            window = torch.zeros(64, dtype=torch.uint8, device=device)
+            recipes.copy_into(window, tensor, recipe)
+            self.assertEqual(window.view(torch.float32).tolist(), expected)
+        integers = torch.arange(16)
+        self.assertTrue(torch.equal(recipes.apply([tensor, integers], recipe, torch.device(device))[1].cpu(), integers))
+
+
 class Recipes(unittest.TestCase):
     def apply(self, inputs: list, scale: float, roll: int) -> list:
         return recipes.apply(inputs, recipes.Recipe(scale, roll), torch.device("cpu"))
