@@ -16,6 +16,9 @@ const NARROW: f64 = 0.02;
 /// What the threads of a batch may have waited for processors, added up, as a share of its time.
 const QUIET: f64 = 0.05;
 
+/// What they have waited where other work must have had them: a team of threads waits a little for its own, too.
+const BUSY: f64 = 0.25;
+
 /// Pairs some of which were quiet are worth going on for.
 const PROMISING: usize = 2;
 
@@ -97,7 +100,7 @@ impl Samples {
     /// What the threads of a batch have waited in most of the pairs that count, as a share of its time, where that is too much.
     pub(crate) fn disturbance(&self) -> Option<f64> {
         let waited: Vec<f64> = self.counting().iter().filter_map(|&pair| self.waited.get(pair).copied()).collect();
-        Some(median(&waited)).filter(|&share| share > QUIET)
+        Some(median(&waited)).filter(|&share| share > BUSY)
     }
 
     /// Neighbouring batches of one side over each other: in A B, B A, A B, ... every batch but the first and the last has such a neighbour. The
