@@ -349,7 +349,7 @@ fn unreadable(error: io::Error) -> Stop {
     }
 }
 
-/// The two error numbers that matter here, the same on every Linux.
+/// The error numbers that matter here, the same on every Linux.
 mod libc_errno {
     pub(super) const ESRCH: i32 = 3;
     pub(super) const EIO: i32 = 5;

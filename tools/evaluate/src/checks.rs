@@ -67,7 +67,7 @@ impl Checks {
         let mut others: Vec<usize> = (0..lasting.len()).filter(|&call| lasting[call] && late.unknown != Some(call)).collect();
         let at_once = if turn.pair == 0 { self.at_once } else { self.at_once.div_ceil(2) };
         let affordable = self.most.saturating_sub(self.done) as usize;
-        // Of any batch the most may not be afforded, but its candidate must not know that nobody looks.
+        // Beyond what can be afforded, batches are still looked at by chance: a candidate must not know that nobody does.
         let wanted = turn.pair == 0 || random_below(3) > 0 || random_below(at_once * turn.left) < affordable;
         let Some(last) = others.pop().filter(|_| wanted || !late.calls.is_empty()) else { return vec![] };
         let mut chosen = vec![last];

@@ -184,6 +184,10 @@ mod tests {
         assert_eq!(samples.counted(&CONTENDERS[..1]).ratios.len(), 9, "too few are left");
         assert!(samples.wants_quiet());
         for pair in 0..9 {
+            samples.note_wait(pair, 0.1);
+        }
+        assert_eq!(samples.disturbance(), None, "teams of threads wait as much for their own");
+        for pair in 0..9 {
             samples.note_wait(pair, 0.4);
         }
         assert!(!samples.wants_quiet(), "there is no hope");

@@ -13,8 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 pub(crate) use self::facts::Facts;
-pub(crate) use self::traffic::Moves;
-pub(crate) use self::traffic::{BASE, Comparison, Inputs, Outcome, Placed, Recipe, TimedOutcome, TimedOutcomes, alike};
+pub(crate) use self::traffic::{BASE, Comparison, Inputs, Moves, Outcome, Placed, Recipe, TimedOutcome, TimedOutcomes, alike};
 use self::traffic::{Blocks, Drawn};
 use crate::EvaluateError;
 use crate::draws::{self, Draw, DrawKind, random_u32};

@@ -26,6 +26,8 @@ from .trees import Untransportable, decode, encode, map_tensors, tensors_of
 _SMALL = 1 << 19
 #: Outputs of fewer bytes a call fit into what malloc holds anyway.
 _WORTH_GROWING = 1 << 18
+#: Bound now, as what `Batch` binds.
+_clone = Tensor.clone
 #: How often memory is filled until that costs next to no page faults.
 _GROWTHS, _FEW_FAULTS = 4, 64
 
@@ -187,11 +189,10 @@ class Batch:
 
 def _keeping(call: Callable[..., Any]) -> Callable[..., Any]:
     """The same call with a copy of its result."""
-    clone, of_each = Tensor.clone, map_tensors
 
     def kept(*arguments: Any) -> Any:
         outputs = call(*arguments)
-        return clone(outputs) if type(outputs) is Tensor else of_each(outputs, clone)
+        return _clone(outputs) if type(outputs) is Tensor else map_tensors(outputs, _clone)
 
     return kept
 
