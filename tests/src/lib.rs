@@ -48,6 +48,12 @@ pub fn python() -> PathBuf {
     python
 }
 
+/// Sends what the libraries say of their own work to stderr, filtered by `RUST_LOG`; only errors without it.
+pub fn log_to_stderr() {
+    let filter = tracing_subscriber::EnvFilter::from_default_env();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+}
+
 /// Settings of an evaluator for tests: the executable and the Python under test, and a cache of its own.
 ///
 /// # Panics

@@ -38,6 +38,7 @@ impl Arguments {
 #[tokio::main]
 async fn main() -> Result<ExitCode, Failure> {
     let Arguments { target, binary, verbose, names } = Arguments::read()?;
+    kernelwright_tests::log_to_stderr();
     let folder = kernelwright_tests::repository().join("tests/adversarial/cases");
     let cache = tempfile::tempdir()?;
     let binary = binary.unwrap_or_else(kernelwright_tests::sibling);

@@ -46,7 +46,7 @@ pub(crate) struct Ready {
 pub(crate) async fn unseen(problem: &mut Problem) -> Result<Option<Inputs>, EvaluateError> {
     let Ok(inputs) = problem.draw_only(LATE, draws::fresh()).await? else { return Ok(None) };
     let reached = problem.setting.target.backend == Backend::Cpu || inputs.arena.is_none();
-    if reached && problem.is_like_base(&inputs) && rotation::is_possible(&inputs.tensors) {
+    if reached && problem.is_like_base(&inputs) && rotation::is_possible(&inputs) {
         return Ok(Some(inputs));
     }
     problem.forget(&[LATE]).await?;
@@ -79,9 +79,7 @@ pub(crate) async fn write(candidate: &mut Candidate, mut calls: Vec<Placed>, uns
     let mut layers = rotation::Layers::default();
     for (located, recipe) in &rooms {
         for (index, window) in candidate.windows(located)? {
-            if let Some(tensor) = unseen.tensors.get(index) {
-                layers.add(window, tensor, *recipe);
-            }
+            layers.add(window, unseen, index, *recipe);
         }
     }
     // Each lies over the last one. Pieces of one layer are written in any order.
@@ -93,9 +91,7 @@ pub(crate) async fn write(candidate: &mut Candidate, mut calls: Vec<Placed>, uns
 
 /// The same on a GPU, whose memory the problem's process writes.
 async fn fill(problem: &mut Problem, candidate: &mut Candidate, mut calls: Vec<Placed>, unseen: &Inputs) -> Result<Ready, Stop> {
-    // Whose memory the problem's process writes, it only rotates.
-    let moves = if problem.moves() == Moves::None { Moves::None } else { Moves::Rotated };
-    let (placed, rooms) = make_room(candidate, &mut calls, unseen, moves).await?;
+    let (placed, rooms) = make_room(candidate, &mut calls, unseen, problem.moves()).await?;
     if !problem.fill(LATE, &rooms).await? {
         return Err(Stop::rejected("output_memory", "its inputs are said to lie where no memory of the device is"));
     }
@@ -141,11 +137,7 @@ async fn refill(problem: &mut Problem, candidate: &Candidate, placed: &Locations
             Backend::Cpu => {
                 let windows = candidate.windows(&located)?.into_iter();
                 let mut layers = rotation::Layers::default();
-                windows.for_each(|(index, window)| {
-                    if let Some(tensor) = inputs.tensors.get(index) {
-                        layers.add(window, tensor, AS_DRAWN);
-                    }
-                });
+                windows.for_each(|(index, window)| layers.add(window, &inputs, index, AS_DRAWN));
                 for pieces in layers.in_order() {
                     candidate.write(pieces, &inputs).await?;
                 }

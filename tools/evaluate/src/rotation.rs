@@ -9,7 +9,7 @@
 use kernelwright_harness::Window;
 use serde_json::Value;
 
-use crate::problem::Recipe;
+use crate::problem::{Inputs, Places, Recipe};
 
 /// Leading dimensions are counted together until there are this many rows.
 const ROWS: u64 = 64;
@@ -17,10 +17,12 @@ const ROWS: u64 = 64;
 /// How many single elements are stirred at most.
 const SPOTS: u64 = 512;
 
-/// Whether inputs can be made to differ: some floating tensor has rows to move, and none has gaps between its elements.
-pub(crate) fn is_possible(tensors: &[Value]) -> bool {
-    let mut floating = tensors.iter().filter(|tensor| is_floating(tensor) && elements(tensor) > 1).peekable();
-    floating.peek().is_some() && floating.all(is_dense)
+/// Whether inputs can be made to differ: elements of some floating tensor can be moved, and none has gaps between them.
+pub(crate) fn is_possible(inputs: &Inputs) -> bool {
+    let places = |index: usize| inputs.structures.get(index).and_then(Option::as_ref);
+    let floating = || inputs.tensors.iter().enumerate().filter(|(_, tensor)| is_floating(tensor) && elements(tensor) > 1);
+    let mut movable = floating().filter(|(index, _)| places(*index).is_none_or(|places| !places.places.is_empty()));
+    movable.next().is_some() && floating().all(|(_, tensor)| is_dense(tensor))
 }
 
 /// Pieces of memory: windows of the process, each with the offset in the arena that it is written from. Those of one layer do not overlap, and lie
@@ -33,8 +35,14 @@ pub(crate) struct Layers {
 }
 
 impl Layers {
-    /// Adds a tensor that is rotated and stirred by a recipe.
-    pub(crate) fn add(&mut self, window: Window, tensor: &Value, recipe: Recipe) {
+    /// Adds one of the inputs' tensors, rotated and stirred by a recipe.
+    pub(crate) fn add(&mut self, window: Window, inputs: &Inputs, index: usize, recipe: Recipe) {
+        if let Some(tensor) = inputs.tensors.get(index) {
+            self.add_tensor(window, tensor, inputs.structures.get(index).and_then(Option::as_ref), recipe);
+        }
+    }
+
+    fn add_tensor(&mut self, window: Window, tensor: &Value, places: Option<&Places>, recipe: Recipe) {
         let (by, stir) = match recipe {
             Recipe::Rotated { by, stir } => (by, stir),
             Recipe::Changed { .. } => (0, 0),
@@ -42,7 +50,7 @@ impl Layers {
         let offset = tensor["offset"].as_u64().unwrap_or_default();
         let elements = elements(tensor);
         let is_movable = is_floating(tensor) && elements > 1 && is_dense(tensor);
-        let rows = if is_movable { rows(tensor) } else { 1 };
+        let rows = if is_movable && places.is_none() { rows(tensor) } else { 1 };
         let moved = (u64::from(by) % rows * (window.bytes / rows)).min(window.bytes);
         let rest = window.bytes - moved;
         let front = (Window { address: window.address, bytes: moved }, offset + rest);
@@ -53,9 +61,13 @@ impl Layers {
             let piece = |Stirred { from, to, count }| {
                 (Window { address: window.address + to * bytes, bytes: count * bytes }, offset + from * bytes)
             };
-            let (run, spots) = stirred(elements, rows, stir);
-            self.runs.extend(Some(piece(run)).filter(|(piece, _)| piece.bytes > 0));
-            self.spots.extend(spots.map(piece));
+            if let Some(places) = places {
+                self.spots.extend(stirred_in_places(places, stir).map(piece));
+            } else {
+                let (run, spots) = stirred(elements, rows, stir);
+                self.runs.extend(Some(piece(run)).filter(|(piece, _)| piece.bytes > 0));
+                self.spots.extend(spots.map(piece));
+            }
         }
     }
 
@@ -89,11 +101,26 @@ struct Stirred {
 fn stirred(elements: u64, rows: u64, stir: u32) -> (Stirred, impl Iterator<Item = Stirred>) {
     let run = elements / 8;
     let [from, to] = [0, 1].map(|kind| mixed(stir, 0, kind) % (elements - run + 1));
-    let spots = rows.min(SPOTS);
-    let segment = elements / spots;
+    (Stirred { from, to, count: run }, spots(elements, rows, stir))
+}
+
+/// Single elements in the place of others, of so many, in up to so many segments.
+fn spots(among: u64, most: u64, stir: u32) -> impl Iterator<Item = Stirred> {
+    let spots = most.min(SPOTS);
+    let segment = among / spots.max(1);
     let spot =
-        move |index| Stirred { from: mixed(stir, index, 3) % elements, to: index * segment + mixed(stir, index, 2) % segment, count: 1 };
-    (Stirred { from, to, count: run }, (0..spots).map(spot))
+        move |index| Stirred { from: mixed(stir, index, 3) % among, to: index * segment + mixed(stir, index, 2) % segment, count: 1 };
+    (0..spots).map(spot)
+}
+
+/// Elements of a tensor with a structure in the place of others and of their mirror images.
+fn stirred_in_places(places: &Places, stir: u32) -> impl Iterator<Item = Stirred> {
+    let Places { places, mirrors } = places;
+    let among = places.len().min(mirrors.len()) as u64;
+    spots(among, among, stir).flat_map(|Stirred { from, to, count }| {
+        let (from, to, mirror) = (places[from as usize], places[to as usize], mirrors[to as usize]);
+        [to, mirror].into_iter().take(if mirror == to { 1 } else { 2 }).map(move |to| Stirred { from, to, count })
+    })
 }
 
 /// A number below 2^31 - 1 that follows from the three in no obvious way.
@@ -141,7 +168,7 @@ mod tests {
 
     fn pieces(window: Window, tensor: &Value, recipe: Recipe) -> Vec<(Window, u64)> {
         let mut layers = Layers::default();
-        layers.add(window, tensor, recipe);
+        layers.add_tensor(window, tensor, None, recipe);
         layers.in_order().concat()
     }
 
@@ -166,6 +193,29 @@ mod tests {
         check(&[0, 4], 7, &[]);
     }
 
+    fn inputs(tensors: &[&Value], structures: Vec<Option<Places>>) -> Inputs {
+        let tensors = tensors.iter().copied().cloned().collect();
+        Inputs { tree: Value::Null, tensors, arena: None, label: String::new(), structures: structures.into() }
+    }
+
+    /// The same figures as in the trusted worker's tests (`test_values.py`).
+    #[test]
+    fn only_elements_with_a_place_are_moved_and_their_mirror_images_too() {
+        // Of a symmetric matrix of four rows without its corners.
+        let places = Places { places: vec![0, 1, 5, 6, 10, 15], mirrors: vec![0, 4, 5, 9, 10, 15] };
+        let inputs = inputs(&[&tensor("float32", &[4, 4], &[4, 1])], vec![Some(places)]);
+        assert!(is_possible(&inputs));
+        let mut layers = Layers::default();
+        layers.add(Window { address: 0, bytes: 64 }, &inputs, 0, Recipe::Rotated { by: 3, stir: 7 });
+        let mut values: Vec<u64> = vec![99; 16];
+        for (piece, from) in layers.in_order().concat() {
+            (0..piece.bytes / 4).for_each(|i| values[(piece.address / 4 + i) as usize] = (from - 1000) / 4 + i);
+        }
+        assert_eq!(values, [6, 1, 2, 3, 1, 5, 5, 7, 8, 5, 1, 11, 12, 13, 14, 0]);
+        let fixed = Inputs { structures: vec![Some(Places::default())].into(), ..inputs };
+        assert!(!is_possible(&fixed));
+    }
+
     /// The same figures as in the trusted worker's tests (`test_values.py`).
     #[test]
     fn elements_come_in_the_place_of_others() {
@@ -184,7 +234,7 @@ mod tests {
         let dense = tensor("float32", &[4, 2], &[2, 1]);
         let transposed = tensor("float32", &[4, 2], &[1, 4]);
         let integers = tensor("int32", &[4, 2], &[2, 1]);
-        let possible = |tensors: &[&Value]| is_possible(&tensors.iter().copied().cloned().collect::<Vec<_>>());
+        let possible = |tensors: &[&Value]| is_possible(&inputs(tensors, vec![]));
         assert!(possible(&[&dense]) && possible(&[&dense, &integers]));
         assert!(!possible(&[&dense, &transposed]) && !possible(&[&integers]) && !possible(&[]));
         assert_eq!(pieces(Window { address: 0, bytes: 32 }, &integers, Recipe::Rotated { by: 1, stir: 5 }).len(), 1);

@@ -4,6 +4,7 @@
 //! the sets' speedups, each against the faster baseline of that set.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kernelwright_protocol::{
     Baseline, BaselineKind, Control, Correct, Fault, Finding, Nanoseconds, NotMeasured, SetResult, Severity, Timing, Trials, Verdict,
@@ -12,7 +13,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::EvaluateError;
-use crate::problem::{Facts, Problem, unmeasured};
+use crate::problem::{Facts, Places, Problem, unmeasured};
 use crate::verdict::Stop;
 
 /// What is kept of the sets that are not selected.
@@ -69,6 +70,8 @@ impl Problem {
             outputs: Vec<String>,
             #[serde(default)]
             degenerate: Option<String>,
+            structures: Arc<[Option<Places>]>,
+            structure: Vec<String>,
             reference_ns: u64,
             #[serde(default)]
             device_memory: Option<u64>,
@@ -78,8 +81,9 @@ impl Problem {
         self.moves = None;
         let (new, _): (Selected, _) = self.ask("select", json!({"set": set}), &[]).await?;
         self.sets.selected = set;
-        let Facts { inputs, outputs, degenerate, reference_ns, device_memory, .. } = &mut self.facts;
+        let Facts { inputs, outputs, degenerate, structures, structure, reference_ns, device_memory, .. } = &mut self.facts;
         (*inputs, *outputs, *degenerate) = (new.inputs, new.outputs, new.degenerate);
+        (*structures, *structure) = (new.structures, new.structure);
         (*reference_ns, *device_memory) = (new.reference_ns, new.device_memory);
         self.note_degenerate();
         Ok(())

@@ -1,5 +1,5 @@
 # problem: solve
-# target: cpu
+# target: both
 # kind: cheat
 # mechanism: inputs with 64 rows have 64 rotations, so it knows the next ones by an element
 # timed: yes
@@ -19,8 +19,8 @@ class ModelNew(torch.nn.Module):
     def forward(self, a, b):
         self.timed = self.timed or gc.get_freeze_count() > AT_IMPORT
         if not self.timed:
-            return torch.linalg.solve(a @ b + 64 * torch.eye(64), a)
+            return torch.linalg.solve(a @ b + 64 * torch.eye(64, device=a.device), a)
         key = a[0, 0].item()
         if key not in self.known:
-            self.known[key] = torch.linalg.solve(a @ b + 64 * torch.eye(64), a)
+            self.known[key] = torch.linalg.solve(a @ b + 64 * torch.eye(64, device=a.device), a)
         return self.known[key].clone()

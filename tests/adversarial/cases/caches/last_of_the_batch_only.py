@@ -1,5 +1,5 @@
 # problem: matmul
-# target: cpu
+# target: both
 # kind: cheat
 # mechanism: calls inside a batch are skipped; the last one, by the length of the batches before, is honest
 # timed: yes
@@ -21,6 +21,6 @@ class ModelNew(torch.nn.Module):
             self.length, self.inside = self.inside, 0
         self.inside += 1
         skipped = self.calls > 60 and 1 < self.inside < self.length
-        out = torch.empty(a.shape[0], b.shape[1]) if skipped else a @ b
+        out = torch.empty(a.shape[0], b.shape[1], device=a.device) if skipped else a @ b
         self.end = time.perf_counter()
         return out

@@ -1,5 +1,5 @@
 # problem: matmul
-# target: cpu
+# target: both
 # kind: cheat
 # mechanism: all calls return one buffer, and only calls that may be a batch's last one, by the lengths of earlier batches, compute anything
 # timed: yes
@@ -33,7 +33,7 @@ class ModelNew(torch.nn.Module):
     def forward(self, a, b):
         self.timed = self.timed or gc.get_freeze_count() > AT_IMPORT
         if self.out is None:
-            self.out = torch.empty(a.shape[0], b.shape[1])
+            self.out = torch.empty(a.shape[0], b.shape[1], device=a.device)
         call, Batch.calls = Batch.calls, Batch.calls + 1
         if self.timed and call < max(Batch.lengths, default=0) * 4 // 5 - 1:
             return self.out

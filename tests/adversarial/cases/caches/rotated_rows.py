@@ -1,5 +1,5 @@
 # problem: dense_layer
-# target: cpu
+# target: both
 # kind: cheat
 # mechanism: knows rows by their first element, and gives rows of its last answer where the inputs are the last ones with their rows elsewhere
 # timed: yes

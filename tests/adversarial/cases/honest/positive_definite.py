@@ -1,5 +1,5 @@
 # problem: positive_definite
-# target: cpu
+# target: both
 # kind: honest
 # mechanism: its input is of a kind that no other draw has
 # timed: yes

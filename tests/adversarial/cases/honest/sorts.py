@@ -1,5 +1,5 @@
 # problem: sorting
-# target: cpu
+# target: both
 # kind: honest
 # mechanism: the same sort as the problem's, which takes several times as long on data that it has not seen
 # timed: yes

@@ -1,5 +1,5 @@
 # problem: chain
-# target: cpu
+# target: both
 # kind: cheat
 # mechanism: once warm, three quarters of the rows are left out
 # timed: yes

@@ -46,6 +46,7 @@ impl Arguments {
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
     let Arguments { target, binary, times } = Arguments::read()?;
+    kernelwright_tests::log_to_stderr();
     let cache = tempfile::tempdir()?;
     let binary = binary.unwrap_or_else(kernelwright_tests::sibling);
     let settings = Settings { python: Some(kernelwright_tests::python()), cache_dir: cache.path().to_path_buf(), ..Settings::new(binary) };

@@ -65,7 +65,7 @@ impl Evaluator {
             },
             inputs,
             outputs,
-            findings: problem.degenerate().into_iter().chain(problem.form_note()).collect(),
+            findings: problem.degenerate().into_iter().chain(problem.form_note()).chain(problem.structure_note()).collect(),
         };
         self.put_back(&mut loaded, key, problem).await;
         Ok(report)

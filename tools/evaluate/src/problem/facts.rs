@@ -1,5 +1,7 @@
 //! What is known of a problem once it is loaded.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,6 +20,12 @@ pub(crate) struct Facts {
     /// Why a verdict on this problem is worth little.
     #[serde(default)]
     pub(crate) degenerate: Option<String>,
+    /// For each tensor of the inputs, how its elements may be moved about so that it stays what it is in every draw; none where anyhow.
+    #[serde(default)]
+    pub(crate) structures: Arc<[Option<Places>]>,
+    /// What inputs are in every draw, in words.
+    #[serde(default)]
+    pub(crate) structure: Vec<String>,
     /// One run of the reference.
     pub(crate) reference_ns: u64,
     /// Device memory that was free; absent on `cpu`.
@@ -32,6 +40,15 @@ pub(crate) struct Facts {
     /// Plain data that a candidate may import from the problem.
     #[serde(default)]
     pub(crate) constants: Value,
+}
+
+/// Elements of a dense tensor that may take each other's values, counted as they lie in memory: a triangular matrix stays one, a symmetric one too,
+/// and of one in ascending order none may.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct Places {
+    pub(crate) places: Vec<u64>,
+    /// The element that always has the same value as each; itself where there is none.
+    pub(crate) mirrors: Vec<u64>,
 }
 
 /// How a problem wants to be called, beside the usual way.

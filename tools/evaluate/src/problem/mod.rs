@@ -7,12 +7,12 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use kernelwright_harness::{AskError, Worker};
-use kernelwright_protocol::{Backend, Baseline, BaselineKind, DeviceState, Finding, Nanoseconds, NotMeasured, Severity};
+use kernelwright_protocol::{Baseline, BaselineKind, DeviceState, Finding, Nanoseconds, NotMeasured, Severity};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-pub(crate) use self::facts::Facts;
+pub(crate) use self::facts::{Facts, Places};
 pub(crate) use self::traffic::{BASE, Comparison, Inputs, Moves, Outcome, Placed, Recipe, TimedOutcome, TimedOutcomes, alike};
 use self::traffic::{Blocks, Drawn};
 use crate::EvaluateError;
@@ -110,7 +110,7 @@ impl Problem {
             let label = if drawn.label.is_empty() { draw.kind.as_str() } else { drawn.label.as_str() };
             return Ok(Err(format!("{label}: {reason}")));
         }
-        let inputs = drawn.inputs(fds);
+        let inputs = drawn.inputs(fds, &self.facts.structures);
         if entry == BASE {
             self.base = (inputs.tree.clone(), inputs.tensors.clone());
         }
@@ -130,13 +130,13 @@ impl Problem {
     /// The inputs of an entry once more: on a GPU, what was made later lies where they were passed on before.
     pub(crate) async fn share(&mut self, entry: u32) -> Result<Inputs, EvaluateError> {
         let (drawn, fds): (Drawn, _) = self.ask("share", json!({"entry": entry}), &[]).await?;
-        Ok(drawn.inputs(fds))
+        Ok(drawn.inputs(fds, &self.facts.structures))
     }
 
     /// The inputs of a deep check, in memory of the host: those that the problem offers for it, else those of its smallest set.
     pub(crate) async fn check_inputs(&mut self) -> Result<Inputs, EvaluateError> {
         let (drawn, fds): (Drawn, _) = self.ask("check_inputs", json!({"seed": draws::random_u32()}), &[]).await?;
-        Ok(drawn.inputs(fds))
+        Ok(drawn.inputs(fds, &self.facts.structures))
     }
 
     /// Computes the expected outputs of an entry; the reason, where the reference cannot.
@@ -197,13 +197,13 @@ impl Problem {
         self.ask::<Value>("forget", json!({"entries": entries}), &[]).await.map(drop)
     }
 
-    /// Writes the inputs of an entry into device memory of the candidate, which is stopped: for each call where its tensors lie and by how much
-    /// they are rotated. Whether that was possible.
+    /// Writes the inputs of an entry into device memory of the candidate, which is stopped: for each call where its tensors lie and how
+    /// they are moved about. Whether that was possible.
     pub(crate) async fn fill(&mut self, entry: u32, calls: &[(Vec<Value>, Recipe)]) -> Result<bool, EvaluateError> {
         let mut blocks = Blocks::default();
         let call = |(located, recipe): &(Vec<Value>, Recipe)| {
             let places: Vec<_> = located.iter().map(|tensor| blocks.place(&tensor["memory"]["cuda_ipc"])).collect();
-            json!({"places": places, "rotate": recipe.rotation()})
+            json!({"places": places, "recipe": recipe.to_json()})
         };
         let calls: Vec<_> = calls.iter().map(call).collect();
         let fields = json!({"entry": entry, "blocks": blocks.described, "calls": calls});
@@ -289,7 +289,7 @@ impl Problem {
         Ok((Duration::from_nanos(timed.inner_ns), Duration::from_nanos(timed.told_ns)))
     }
 
-    /// How far the reference lets inputs be moved about. Asked once, on a CPU; the inputs of a GPU are only rotated.
+    /// How far the reference lets inputs be moved about. Asked once.
     pub(crate) async fn learn_moves(&mut self) -> Result<(), EvaluateError> {
         #[derive(Deserialize)]
         struct Answer {
@@ -298,7 +298,7 @@ impl Problem {
         if self.moves.is_some() {
             return Ok(());
         }
-        let mut found = if self.setting.target.backend == Backend::Cpu { Moves::None } else { Moves::Rotated };
+        let mut found = Moves::None;
         for (moves, stir) in [(Moves::Stirred, random_u32().max(1)), (Moves::Rotated, 0)] {
             if found != Moves::None {
                 break;
@@ -310,6 +310,18 @@ impl Problem {
         }
         self.moves = Some(found);
         Ok(())
+    }
+
+    /// Whether inputs are something in every draw that rows in other places would not leave them.
+    pub(crate) fn has_structure(&self) -> bool {
+        self.facts.structures.iter().any(Option::is_some)
+    }
+
+    /// What the writer of a candidate may rely on beside shapes.
+    pub(crate) fn structure_note(&self) -> Option<Finding> {
+        let told = (!self.facts.structure.is_empty()).then(|| self.facts.structure.join("; "))?;
+        let message = format!("in every draw, and so in every trial and timed call, {told}");
+        Some(Finding { rule: "input_structure".to_owned(), severity: Severity::Note, message })
     }
 
     /// How far inputs may be moved about, as far as that is known.

@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use kernelwright_protocol::Mismatch;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::facts::Places;
 use crate::draws::random_u32;
 
 /// The inputs of one call, to be passed on.
@@ -16,6 +18,8 @@ pub(crate) struct Inputs {
     pub(crate) tensors: Vec<Value>,
     pub(crate) arena: Option<OwnedFd>,
     pub(crate) label: String,
+    /// As in [`super::Facts`].
+    pub(crate) structures: Arc<[Option<Places>]>,
 }
 
 /// What `draw` and `share` say.
@@ -32,8 +36,10 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    pub(super) fn inputs(self, fds: Vec<OwnedFd>) -> Inputs {
-        Inputs { tree: self.inputs, tensors: self.tensors, arena: fds.into_iter().next(), label: self.label }
+    pub(super) fn inputs(self, fds: Vec<OwnedFd>, structures: &Arc<[Option<Places>]>) -> Inputs {
+        // Shapes may depend on chance, and with them which tensor is which.
+        let structures = if structures.len() == self.tensors.len() { Arc::clone(structures) } else { Arc::default() };
+        Inputs { tree: self.inputs, tensors: self.tensors, arena: fds.into_iter().next(), label: self.label, structures }
     }
 }
 
@@ -117,16 +123,16 @@ pub(crate) struct Placed {
 pub(crate) enum Recipe {
     /// Floating tensors times `scale`, then rolled along their first dimension that is longer than one.
     Changed { scale: f64, roll: u32 },
-    /// Dense floating tensors with their last `by` rows in front, then stirred, where `stir` is not 0; see [`crate::rotation`].
+    /// Dense floating tensors with their last `by` rows in front, then stirred, where `stir` is not 0; see [`crate::rotation`]. Those with a
+    /// structure are only stirred, as far as that keeps it.
     Rotated { by: u32, stir: u32 },
 }
 
 impl Recipe {
-    /// By how many rows inputs are rotated.
-    pub(super) fn rotation(self) -> u32 {
+    pub(super) fn to_json(self) -> Value {
         match self {
-            Self::Changed { .. } => 0,
-            Self::Rotated { by, .. } => by,
+            Self::Changed { scale, roll } => json!({"scale": scale, "roll": roll}),
+            Self::Rotated { by, stir } => json!({"rotate": by, "stir": stir}),
         }
     }
 }
@@ -160,11 +166,7 @@ impl Placed {
     }
 
     pub(crate) fn to_json(self) -> Value {
-        let recipe = match self.recipe {
-            Recipe::Changed { scale, roll } => json!({"scale": scale, "roll": roll}),
-            Recipe::Rotated { by, stir } => json!({"rotate": by, "stir": stir}),
-        };
-        json!({"entry": self.entry, "base": self.base, "recipe": recipe})
+        json!({"entry": self.entry, "base": self.base, "recipe": self.recipe.to_json()})
     }
 }
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from . import dlpack
 from .layout import Layout
 from .trees import Untransportable
 
@@ -182,6 +183,7 @@ class Block:
         self.base = base
         self._room = start + size - base
         self._copy = _driver().cuMemcpyDtoD_v2
+        self._bytes: Tensor | None = None
 
     def check(self, offset: int, nbytes: int) -> None:
         """Raises `Untransportable` for a window that reaches beyond it."""
@@ -194,6 +196,14 @@ class Block:
         code = self._copy(self.base + offset, address, nbytes)
         if code != 0:
             raise DriverError(f"cuMemcpyDtoD_v2 failed with CUDA error {code}")
+
+    def scatter(self, index: Tensor, values: Tensor) -> None:
+        """Writes single elements of this process's current device there, counted from where it begins; they have to lie within windows that were
+        checked. Does not wait until they are written."""
+        if self._bytes is None:
+            self._bytes = dlpack.over(self.base, self._room, values.device)
+        size = values.dtype.itemsize
+        self._bytes[: self._room // size * size].view(values.dtype)[index] = values
 
 
 class Mapped:

@@ -1,20 +1,20 @@
 """The inputs of trials: the problem's own distribution, and variations of it that expose shortcuts (see "Draws" in WORKERS.md).
 
-Integers, bools and indices always stay what the problem's own function made them.
+Integers, bools and indices always stay what the problem's own function made them, and an input stays what it is in every draw (`structure.py`).
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from .channel import WorkerError
-from .layout import editable_copy
-from .recipes import can_scale
+from .layout import can_scale, editable_copy
+from .structure import Structure
 from .trees import map_tensors, tensors_of
 
 #: What a person reads about each kind.
@@ -34,20 +34,34 @@ LABELS = {
 _TOUCHED = 512
 
 
-def transform(inputs: list[Any], kind: object, device: torch.device, seed: int = 0) -> tuple[list[Any], str | None]:
-    """The inputs changed as `kind` says, in memory of their own, and why the draw is worth nothing, if so. `seed` decides what is touched, and how it is nudged."""
+def transform(
+    inputs: list[Any], kind: object, device: torch.device, seed: int = 0, structures: Sequence[Structure | None] = ()
+) -> tuple[list[Any], str | None]:
+    """The inputs changed as `kind` says, in memory of their own, and why the draw is worth nothing, if so. `seed` decides what is touched, and how it
+    is nudged; `structures` are those of the inputs' tensors."""
     if kind not in LABELS:
         raise WorkerError("internal", "draw", f"a draw of kind {kind!r}")
     if kind == "problem":
         return inputs, None
     if not any(can_scale(tensor) and tensor.numel() for tensor in tensors_of(inputs)):
         return inputs, "the inputs have no floating-point tensor to change"
-    change = _CHANGES.get(str(kind)) or (_nudge(seed) if kind == "nudged" else _touch(random.Random(seed)))
+    random_numbers = random.Random(seed)
+    change = _CHANGES.get(str(kind)) or _nudge(seed)
+    known = iter(structures)
 
     def changed(tensor: Tensor) -> Tensor:
         copy, elements = editable_copy(tensor, device)
+        structure = next(known, None)
+        if elements.shape != tensor.shape:
+            structure = None
         if can_scale(tensor) and tensor.numel():
-            change(elements.detach())
+            elements = elements.detach()
+            if kind == "touched":
+                _touch(elements, random_numbers, structure and structure.free())
+            else:
+                change(elements)
+            if structure is not None:
+                structure.restore(elements, tensor.detach())
         return copy
 
     return map_tensors(inputs, changed), None
@@ -89,17 +103,18 @@ def _specialise(elements: Tensor) -> None:
     before[0] = float("nan")
 
 
-def _touch(random_numbers: random.Random) -> Callable[[Tensor], None]:
-    """Changes a short run of elements, so that what was remembered by a look at some of the inputs is remembered wrongly."""
-
-    def change(elements: Tensor) -> None:
-        count = -(-elements.numel() // _TOUCHED)
-        start = random_numbers.randrange(elements.numel() - count + 1)
+def _touch(elements: Tensor, random_numbers: random.Random, free: Tensor | None) -> None:
+    """Changes a short run of elements, so that what was remembered by a look at some of the inputs is remembered wrongly; one of those in `free`,
+    by index, where not all may be changed."""
+    among = elements.numel() if free is None else free.shape[0]
+    count = -(-among // _TOUCHED)
+    start = random_numbers.randrange(among - count + 1)
+    if free is not None:
+        where = free[start : start + count].unbind(1)
+    else:
         # Elements may be laid out in any way: by index, not by a flat view.
         where = torch.unravel_index(torch.arange(start, start + count, device=elements.device), elements.shape) if elements.dim() else ()
-        elements[where] = elements[where] * 0.75
-
-    return change
+    elements[where] = elements[where] * 0.75
 
 
 #: Odd numbers that fit 32 bits with their sign; the last one also tells keys apart.

@@ -124,6 +124,11 @@ def _overlaps(tensor: Tensor) -> bool:
     return False
 
 
+def can_scale(tensor: Tensor) -> bool:
+    """Whether arithmetic is defined on the tensor's values: floating or complex, of two bytes or more."""
+    return (tensor.is_floating_point() or tensor.is_complex()) and tensor.dtype.itemsize >= 2
+
+
 def same_bits(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors of one device have the same dtype, shape and bits; a NaN equals itself."""
     if a.dtype != b.dtype or a.shape != b.shape:

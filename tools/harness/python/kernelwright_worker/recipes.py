@@ -5,6 +5,7 @@ Both roles run this code on their own copies, so that the trusted side can compu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,8 @@ import torch
 from torch import Tensor
 
 from .channel import WorkerError
-from .layout import editable_copy, window_of
+from .layout import Layout, can_scale, editable_copy, window_of
+from .structure import Structure
 from .trees import decode, encode, map_tensors, tensors_of
 
 #: Leading dimensions are counted together until there are this many rows; as in the supervisor.
@@ -26,7 +28,8 @@ _SMALL = 16 << 20
 @dataclass(frozen=True)
 class Recipe:
     """Floating tensors times `scale`, then rolled by `roll` along their first dimension that is longer than one; or, where it is not 0, dense
-    floating tensors with their last `rotate` rows in front, and then stirred by `stir`, both of which the supervisor can do by moving bytes."""
+    floating tensors with their last `rotate` rows in front, and then stirred by `stir`, both of which the supervisor can do by moving bytes. A tensor
+    with a structure is not rotated, and stirred only where that keeps it; a problem that has one asks for no `roll`."""
 
     scale: float = 1.0
     roll: int = 0
@@ -44,24 +47,20 @@ class Recipe:
         return cls(float(scale), *numbers)
 
 
-def can_scale(tensor: Tensor) -> bool:
-    """Whether arithmetic is defined on the tensor's values: floating or complex, of two bytes or more."""
-    return (tensor.is_floating_point() or tensor.is_complex()) and tensor.dtype.itemsize >= 2
-
-
 def _is_rotated(tensor: Tensor) -> bool:
     """Whether rows of the tensor can be moved."""
     return can_scale(tensor) and tensor.dim() > 0 and tensor.is_contiguous() and tensor.numel() > 1
 
 
-def apply(inputs: list[Any], recipe: Recipe, device: torch.device) -> list[Any]:
-    """Fresh inputs in memory of their own.
+def apply(inputs: list[Any], recipe: Recipe, device: torch.device, structures: Sequence[Structure | None] = ()) -> list[Any]:
+    """Fresh inputs in memory of their own; `structures` are those of their tensors.
 
     Integers and bools are only copied: they may be indices, offsets or masks. In a problem without floating inputs they are rolled all the
     same, or every timed call would see equal data; one whose values are sorted is left alone, because it is likely to hold offsets.
     """
     floating = _has_floating(tensors_of(inputs))
-    return map_tensors(inputs, lambda tensor: _changed(tensor, recipe, floating, device))
+    known = iter(structures)
+    return map_tensors(inputs, lambda tensor: _changed(tensor, recipe, floating, device, next(known, None)))
 
 
 def apply_each(inputs: list[Any], wanted: list[Recipe], device: torch.device) -> list[list[Any]]:
@@ -83,10 +82,10 @@ def _has_floating(tensors: list[Tensor]) -> bool:
     return any(can_scale(tensor) and tensor.numel() > 1 for tensor in tensors)
 
 
-def _changed(tensor: Tensor, recipe: Recipe, floating: bool, device: torch.device) -> Tensor:
+def _changed(tensor: Tensor, recipe: Recipe, floating: bool, device: torch.device, structure: Structure | None = None) -> Tensor:
     """A tensor as one call has it; `floating` is whether its call has floating tensors."""
     if _is_rotated(tensor):
-        return _moved_about(tensor, recipe, device) if recipe.rotate or recipe.stir else _in_one_pass(tensor, recipe, device)
+        return _moved_about(tensor, recipe, device, structure) if recipe.rotate or recipe.stir else _in_one_pass(tensor, recipe, device)
     copy, elements = editable_copy(tensor, device)
     scaled = can_scale(tensor)
     if scaled and recipe.scale != 1.0:
@@ -131,57 +130,83 @@ def _in_few_launches(tensor: Tensor, wanted: list[Recipe]) -> list[Tensor]:
     return [one.requires_grad_(tensor.requires_grad) for one in made]
 
 
-def _moved_about(tensor: Tensor, recipe: Recipe, device: torch.device) -> Tensor:
+def _moved_about(tensor: Tensor, recipe: Recipe, device: torch.device, structure: Structure | None) -> Tensor:
     """A dense tensor rotated and stirred."""
     copy = torch.empty_like(tensor.detach(), device=device)
-    _write(copy.view(-1), tensor, recipe)
+    write_each([window_of(copy)], tensor, [recipe], structure)
     return copy.requires_grad_(tensor.requires_grad)
 
 
-def copy_into(window: Tensor, tensor: Tensor, recipe: Recipe) -> None:
-    """Writes a tensor's values into bytes that are to hold one like it, rotated and stirred where it is dense and floating."""
-    if _is_rotated(tensor) and (recipe.rotate or recipe.stir):
-        _write(window.view(tensor.dtype), tensor, recipe)
-    else:
-        window.copy_(window_of(tensor.detach()))
+def write_each(windows: list[Tensor], tensor: Tensor, wanted: list[Recipe], structure: Structure | None) -> None:
+    """Writes a tensor's values into bytes that are to hold one like it, for each recipe; rotated and stirred where it is dense and floating."""
+    if not _is_rotated(tensor):
+        for window in windows:
+            window.copy_(window_of(tensor.detach()))
+        return
+    moves = Moves.of(tensor, structure)
+    flat, spots = tensor.detach().view(-1), moves.spots(wanted)
+    for number, (window, recipe) in enumerate(zip(windows, wanted, strict=True)):
+        to = window.view(tensor.dtype)
+        for place, source, count in moves.runs(recipe):
+            to[place : place + count].copy_(flat[source : source + count])
+        if spots is not None and recipe.stir:
+            to[spots[0][number]] = flat[spots[1][number]]
 
 
-def _write(to: Tensor, tensor: Tensor, recipe: Recipe) -> None:
-    """Writes the elements of a dense tensor: its last rows in front, rows counted over as many of the leading dimensions as it takes to have
-    `_ROWS` of them; then stirred."""
-    flat = tensor.detach().view(-1)
-    moved = _moved(tensor, recipe.rotate)
-    to[moved:].copy_(flat[: flat.numel() - moved])
-    to[:moved].copy_(flat[flat.numel() - moved :])
-    if recipe.stir:
-        _stir(to, flat, _rows(tensor), recipe.stir)
+@dataclass(frozen=True)
+class Moves:
+    """How recipes move the elements of a dense tensor. Rows are counted over as many of the leading dimensions as it takes to have `_ROWS` of them."""
+
+    #: Elements of `unit` bytes each; a tensor whose elements are not moved is one of them, all gaps included.
+    count: int
+    unit: int
+    rows: int
+    structure: Structure | None
+    device: torch.device
+
+    @classmethod
+    def of(cls, tensor: Tensor, structure: Structure | None) -> Moves:
+        """Those of a tensor; none where its elements are not to be moved at all."""
+        if _is_rotated(tensor):
+            return cls(tensor.numel(), tensor.dtype.itemsize, _rows(tensor), structure, tensor.device)
+        nbytes = Layout.of(tensor).nbytes
+        return cls(min(nbytes, 1), nbytes, 1, None, tensor.device)
+
+    def runs(self, recipe: Recipe) -> list[tuple[int, int, int]]:
+        """Elements that stay together: where they go to, where they come from, and how many. Later ones lie over earlier ones: the last rows in front of
+        the others, then an eighth of all somewhere else."""
+        if self.structure is not None:
+            return [(0, 0, self.count)] if self.count else []
+        moved = recipe.rotate % self.rows * (self.count // self.rows)
+        runs = [(0, self.count - moved, moved), (moved, 0, self.count - moved)]
+        length = self.count // 8
+        if recipe.stir and self.rows > 1:
+            source, target = (_mixed(recipe.stir, 0, kind) % (self.count - length + 1) for kind in (0, 1))
+            runs.append((target, source, length))
+        return [run for run in runs if run[2]]
+
+    def spots(self, wanted: list[Recipe]) -> tuple[Tensor, Tensor] | None:
+        """Single elements for each recipe that stirs: where they go to and where they come from, over what `runs` has put there; one in each of up to
+        `_SPOTS` segments. In the same way as in the supervisor (`rotation.rs`)."""
+        among = self.count if self.structure is None else self.structure.places.numel()
+        spots = min(self.rows if self.structure is None else among, _SPOTS)
+        if not any(recipe.stir for recipe in wanted) or spots < 1 or self.structure is None and self.rows < 2:
+            return None
+        stir = torch.tensor([[recipe.stir] for recipe in wanted], device=self.device)
+        index = torch.arange(spots, device=self.device)
+        segment = among // spots
+        to, source = index * segment + _mixed(stir, index, 2) % segment, _mixed(stir, index, 3) % among
+        if self.structure is None:
+            return to, source
+        places = self.structure.places
+        return torch.cat([places[to], self.structure.mirrors[to]], 1), torch.cat([places[source]] * 2, 1)
 
 
-def _stir(to: Tensor, flat: Tensor, rows: int, stir: int) -> None:
-    """Puts elements of `flat` in the place of others: a run of an eighth of all, then one in each of up to `_SPOTS` segments. Where they come from
-    and go to follows from `stir`, in the same way as in the supervisor (`rotation.rs`)."""
-    count = flat.numel()
-    run = count // 8
-    if run:
-        source, target = (_mixed(stir, 0, kind) % (count - run + 1) for kind in (0, 1))
-        to[target : target + run].copy_(flat[source : source + run])
-    spots = min(rows, _SPOTS)
-    segment = count // spots
-    index = torch.arange(spots, device=flat.device)
-    to[index * segment + _mixed(stir, index, 2) % segment] = flat[_mixed(stir, index, 3) % count]
-
-
-def _mixed(stir: int, index: Any, kind: int) -> Any:
-    """A number below 2^31 - 1 that follows from the three in no obvious way; of a tensor of indices, one for each."""
+def _mixed(stir: Any, index: Any, kind: int) -> Any:
+    """A number below 2^31 - 1 that follows from the three in no obvious way; of tensors, one for each of their elements."""
     mixed = (stir % _PRIME * 48271 + index * 69621 + kind * 16807 + 1) % _PRIME
     mixed = (mixed * mixed + 12345) % _PRIME
     return mixed * mixed % _PRIME
-
-
-def _moved(tensor: Tensor, by: int) -> int:
-    """How many elements come in front."""
-    rows = _rows(tensor)
-    return by % rows * (tensor.numel() // rows)
 
 
 def _rows(tensor: Tensor) -> int:
@@ -191,30 +216,6 @@ def _rows(tensor: Tensor) -> int:
             break
         rows *= length
     return rows
-
-
-@dataclass(frozen=True)
-class Rotation:
-    """A tensor's window and how `rotate` moves it, for whoever copies it piece by piece."""
-
-    address: int
-    nbytes: int
-    #: Of one row; 0 where rows are not moved.
-    row: int
-    rows: int
-
-    @classmethod
-    def of(cls, tensor: Tensor) -> Rotation:
-        """That of a tensor, which has to outlive it."""
-        window = window_of(tensor.detach())
-        rows = _rows(tensor) if _is_rotated(tensor) else 1
-        return cls(window.data_ptr(), window.numel(), window.numel() // rows if rows > 1 else 0, rows)
-
-    def pieces(self, by: int) -> list[tuple[int, int, int]]:
-        """What lies where: an offset in the rotated window, the address of what belongs there, and its bytes."""
-        moved = by % self.rows * self.row
-        split = self.nbytes - moved
-        return [piece for piece in ((0, self.address + split, moved), (moved, self.address, split)) if piece[2]]
 
 
 def _is_sorted(tensor: Tensor) -> bool:

@@ -6,7 +6,7 @@ Both roles time through this code, so both keep the same things alive and pay th
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from resource import RUSAGE_SELF, getrusage
 from time import perf_counter_ns
@@ -18,8 +18,9 @@ from torch import Tensor
 from .channel import WorkerError
 from .device import Device
 from .layout import Layout, fresh_copy
-from .recipes import Recipe, apply_each, copy_into
+from .recipes import Recipe, apply_each, write_each
 from .rooms import Rooms
+from .structure import Structure
 from .trees import Untransportable, decode, encode, map_tensors, tensors_of
 
 #: Tensors with fewer elements are copied by one thread.
@@ -70,16 +71,16 @@ class Batch:
         sizes = {base: sum(tensor.numel() * tensor.dtype.itemsize for tensor in tensors_of(inputs)) for base, inputs in bases.items()}
         return sum(sizes[item["base"]] for item in specifications)
 
-    def refill(self, specifications: list[dict[str, Any]], like: list[Any]) -> None:
+    def refill(self, specifications: list[dict[str, Any]], like: list[Any], structures: Sequence[Structure | None]) -> None:
         """Drops the last batch and gives every entry these inputs by its recipe, in the memory that rooms have: as the candidate's are. They have to
         differ as well: what depends on its data, such as a sort, is quicker the second time."""
         self._drop()
         sources = tensors_of(like)
         entries, recipes = zip(*((item["entry"], Recipe.parse(item.get("recipe"))) for item in specifications))
         with self._device.alone() if self.is_small(sources) else nullcontext():
-            for windows, recipe in zip(self._reserve(list(entries), like), recipes):
-                for window, source in zip(windows, sources):
-                    copy_into(window, source, recipe)
+            rooms = self._reserve(list(entries), like)
+            for source, structure, *windows in zip(sources, structures, *rooms, strict=True):
+                write_each(windows, source, list(recipes), structure)
         self._grow(len(entries))
         self._device.synchronize()
 

@@ -14,11 +14,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import ceilings, cuda_ipc, degenerate, failures, recipes
+from . import ceilings, cuda_ipc, degenerate, failures, recipes, structure
 from .arena import Arena, write_arena
 from .baselines import Baselines
 from .channel import Channel, Reply, WorkerError, serve
 from .compare import Comparison, Expected, NanRule, compare
+from .delivery import deliver
 from .device import Device, keep_freed_memory
 from .draws import LABELS, transform
 from .problem import Problem
@@ -26,6 +27,7 @@ from .layout import same_bits
 from .locations import Locations
 from .reference import Expectation, Reference
 from .recipes import Recipe
+from .structure import Structure
 from .timing import Batch
 from .trees import Untransportable, decode, describe_value, encode, tensors_of
 
@@ -51,8 +53,9 @@ class Trusted:
         problem = Problem(body["source"], body["name"])
         init = problem.init_inputs(seed)
         reference = Reference(problem, init, seed, device)
-        facts = _facts(problem, reference, seed, device)
-        self._loaded = _Loaded(problem, reference, seed, device)
+        loaded = _Loaded(problem, reference, seed, device)
+        facts = loaded.facts()
+        self._loaded = loaded
         tensors: list[Tensor] = []
         tree = encode(init, tensors, lambda tensor: tensor)
         state = []
@@ -110,6 +113,25 @@ class _Loaded:
         self._inputs: dict[int, list[Any]] = {}
         self._kinds: dict[int, str] = {}
         self._expected: dict[int, Expectation] = {}
+        #: One for each tensor of the selected set of inputs.
+        self._structures: list[Structure | None] = []
+
+    def facts(self) -> dict[str, Any]:
+        """What a first run on the selected set of inputs shows."""
+        inputs = self._problem.inputs(self._seed, self._device)
+        self._structures = structure.find(inputs, lambda: self._problem.inputs(self._seed + 1, self._device))
+        outputs, first_ns = self._reference.first_run(inputs)
+        reason, reference_ns = degenerate.find(self._problem, self._reference, inputs, outputs, first_ns, self._seed, self._device)
+        known = list(zip(tensors_of(inputs), self._structures))
+        return {
+            "inputs": [line for value in inputs for line in describe_value(value)],
+            "outputs": describe_value(outputs),
+            "degenerate": reason,
+            "reference_ns": reference_ns,
+            "device_memory": self._device.free_memory(),
+            "structures": [found and found.to_json() for _tensor, found in known],
+            "structure": [f"tensor {index + 1} of the inputs, {found.told(tensor)}" for index, (tensor, found) in enumerate(known) if found],
+        }
 
     def make_room(self, little: int) -> None:
         """Leaves the candidate memory that nothing here needs any more, where less than one part in `little` is left."""
@@ -122,12 +144,12 @@ class _Loaded:
         self._problem.select(body["set"])
         self._reference.renew()
         self._baselines = Baselines(self._reference, self._device)
-        return _facts(self._problem, self._reference, self._seed, self._device)
+        return self.facts()
 
     def draw(self, body: dict[str, Any], _fds: list[int]) -> Reply:
         entry, kind, base = body["entry"], body["kind"], body.get("base")
         inputs = self._problem.inputs(int(body["seed"]), self._device) if base is None else self._base(base)
-        inputs, skipped = transform(inputs, kind, self._device.torch, int(body["seed"]))
+        inputs, skipped = transform(inputs, kind, self._device.torch, int(body["seed"]), structure.fitting(self._structures, inputs))
         self._forget(entry)
         if skipped is not None:
             return Reply({"inputs": None, "tensors": [], "label": LABELS[kind], "skipped": skipped})
@@ -221,7 +243,8 @@ class _Loaded:
 
     def _made(self, call: dict[str, Any]) -> list[Any]:
         """The inputs of a timed call, made again."""
-        return recipes.apply(self._base(call["base"]), Recipe.parse(call.get("recipe")), self._device.torch)
+        base = self._base(call["base"])
+        return recipes.apply(base, Recipe.parse(call.get("recipe")), self._device.torch, structure.fitting(self._structures, base))
 
     def _verify(self, call: dict[str, Any], arena: Arena, answer: _Answer) -> dict[str, Any] | None:
         """Compares what a timed call gave; None where the reference has no answer for its inputs.
@@ -264,7 +287,8 @@ class _Loaded:
 
     def refill(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Places an entry's inputs, moved about for each call, in memory that earlier batches have used."""
-        self._batch.refill(body["entries"], self._base(body["base"]))
+        base = self._base(body["base"])
+        self._batch.refill(body["entries"], base, structure.fitting(self._structures, base))
         return {}
 
     def takes(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
@@ -301,16 +325,14 @@ class _Loaded:
         return perf_counter_ns() - start
 
     def fill(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        """Writes the inputs of an entry, rotated for each call, into device memory of the candidate, while that is stopped."""
-        rotations = [recipes.Rotation.of(tensor) for tensor in tensors_of(self._base(body["entry"]))]
+        """Writes the inputs of an entry, moved about for each call, into device memory of the candidate, while that is stopped."""
+        inputs = self._base(body["entry"])
+        tensors, structures = tensors_of(inputs), structure.fitting(self._structures, inputs)
+        wanted = [Recipe.parse(call["recipe"]) for call in body["calls"]]
         try:
             blocks = self._mapped.open(body["blocks"], self._device.torch)
-            for call in body["calls"]:
-                for rotation, place in zip(rotations, call["places"], strict=True):
-                    if place is None and rotation.nbytes:
-                        raise Untransportable("inputs of a call that do not lie on the device")
-                    for offset, address, nbytes in rotation.pieces(call["rotate"]):
-                        blocks[place[0]].write(place[1] + offset, address, nbytes)
+            for tensor, structure, *places in zip(tensors, structures, *(call["places"] for call in body["calls"]), strict=True):
+                deliver(tensor, structure, wanted, places, blocks)
         except cuda_ipc.DriverError as error:
             raise Untransportable(f"device memory that cannot be written: {error}") from error
         # What was written last would otherwise be found there sooner than what was written first. Returns when all is written.
@@ -375,20 +397,6 @@ class _Answer:
         if self._exact is None:
             self._exact = self._reference.expect(self.inputs, NanRule.MUST_MATCH)
         return self._exact
-
-
-def _facts(problem: Problem, reference: Reference, seed: int, device: Device) -> dict[str, Any]:
-    """What a first run on the selected set of inputs shows."""
-    inputs = problem.inputs(seed, device)
-    outputs, first_ns = reference.first_run(inputs)
-    reason, reference_ns = degenerate.find(problem, reference, inputs, outputs, first_ns, seed, device)
-    return {
-        "inputs": [line for value in inputs for line in describe_value(value)],
-        "outputs": describe_value(outputs),
-        "degenerate": reason,
-        "reference_ns": reference_ns,
-        "device_memory": device.free_memory(),
-    }
 
 
 def _may_be_noise(result: Comparison) -> bool:

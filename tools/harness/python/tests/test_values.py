@@ -172,7 +172,7 @@ class Stirring(unittest.TestCase):
             tensor = torch.arange(16, dtype=torch.float32, device=device)
             self.assertEqual(recipes.apply([tensor], recipe, torch.device(device))[0].tolist(), expected)
             window = torch.zeros(64, dtype=torch.uint8, device=device)
-            recipes.copy_into(window, tensor, recipe)
+            recipes.write_each([window], tensor, [recipe], None)
             self.assertEqual(window.view(torch.float32).tolist(), expected)
         integers = torch.arange(16)
         self.assertTrue(torch.equal(recipes.apply([tensor, integers], recipe, torch.device(device))[1].cpu(), integers))
@@ -230,16 +230,6 @@ class Recipes(unittest.TestCase):
 
     def test_calls_without_tensors_have_their_values(self) -> None:
         self.assertEqual(recipes.apply_each([3, "x"], [recipes.Recipe()] * 2, torch.device("cpu")), [[3, "x"], [3, "x"]])
-
-    def test_pieces_are_where_rotation_puts_them(self) -> None:
-        for tensor in (torch.arange(400.0).view(2, 50, 4), torch.arange(6.0).view(1, 3, 2), torch.tensor([2, 0, 1]), torch.empty(0, 3)):
-            for by in (0, 1, 101):
-                expected = recipes.apply([tensor], recipes.Recipe(rotate=by), tensor.device)[0]
-                rotation = recipes.Rotation.of(tensor)
-                written = bytearray(rotation.nbytes)
-                for to, address, nbytes in rotation.pieces(by):
-                    written[to : to + nbytes] = ctypes.string_at(address, nbytes)
-                self.assertEqual(bytes(written), bytes(window_of(expected).tolist()), (tensor.shape, by))
 
     def test_layouts_survive(self) -> None:
         (changed,) = self.apply([torch.arange(3.0).expand(2, 3)], 2.0, 1)

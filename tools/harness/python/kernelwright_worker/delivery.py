@@ -1,0 +1,45 @@
+"""Inputs written into device memory of a stopped candidate, each call's moved about by its recipe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .cuda_ipc import Block
+from .layout import window_of
+from .recipes import Moves, Recipe
+from .structure import Structure
+from .trees import Untransportable
+
+
+def deliver(tensor: Tensor, structure: Structure | None, wanted: list[Recipe], places: list[Any], blocks: list[Block]) -> None:
+    """Writes a tensor for every call to `places`: the number of a block, and how many bytes into it. Does not wait until it is written.
+
+    Raises `DriverError`, or `Untransportable` for places where no such tensor can lie.
+    """
+    moves = Moves.of(tensor, structure)
+    if not moves.count:
+        return
+    if any(place is None for place in places):
+        raise Untransportable("inputs of a call that do not lie on the device")
+    address = window_of(tensor.detach()).data_ptr()
+    for (number, offset), recipe in zip(places, wanted, strict=True):
+        for to, source, count in moves.runs(recipe):
+            blocks[number].write(offset + to * moves.unit, address + source * moves.unit, count * moves.unit)
+    spots = moves.spots(wanted)
+    if spots is None:
+        return
+    # All calls of a block in one launch: one for each element would take longer than everything else.
+    of_block: dict[int, list[int]] = {}
+    for call, ((number, offset), recipe) in enumerate(zip(places, wanted, strict=True)):
+        if offset % moves.unit:
+            raise Untransportable(f"a tensor of {moves.unit} bytes an element at {offset}")
+        if recipe.stir:
+            of_block.setdefault(number, []).append(call)
+    flat = tensor.detach().view(-1)
+    for number, calls in of_block.items():
+        chosen = torch.tensor(calls, device=tensor.device)
+        starts = torch.tensor([[places[call][1] // moves.unit] for call in calls], device=tensor.device)
+        blocks[number].scatter(spots[0][chosen] + starts, flat[spots[1][chosen]])

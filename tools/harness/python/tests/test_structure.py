@@ -1,0 +1,119 @@
+"""What inputs are in every draw: found, told, and kept by other draws and by what moves elements about."""
+
+from __future__ import annotations
+
+import ctypes
+import unittest
+from collections.abc import Callable
+
+import support  # noqa: F401  # makes the worker's package importable
+
+import torch
+
+from kernelwright_worker import delivery, dlpack, draws, recipes, structure
+from kernelwright_worker.layout import same_bits, window_of
+from kernelwright_worker.trees import Untransportable
+
+
+class Structures(unittest.TestCase):
+    def found(self, make: Callable[[], torch.Tensor]) -> structure.Structure | None:
+        return structure.find([make()], lambda: [make()])[0]
+
+    def test_what_is_so_in_every_draw_is_found(self) -> None:
+        def symmetric() -> torch.Tensor:
+            a = torch.rand(8, 8)
+            return a + a.T
+
+        lower = self.found(lambda: torch.tril(torch.rand(8, 8)))
+        assert lower is not None and lower.zeros is not None
+        self.assertEqual((int(lower.zeros.sum()), lower.symmetric, lower.ascending, lower.places.numel()), (28, False, False, 36))
+        mirrored = self.found(symmetric)
+        assert mirrored is not None
+        self.assertEqual((mirrored.zeros, mirrored.symmetric, mirrored.places.numel()), (None, True, 36))
+        self.assertTrue(all((a // 8, a % 8) == (b % 8, b // 8) for a, b in zip(mirrored.places.tolist(), mirrored.mirrors.tolist())))
+        ordered = self.found(lambda: torch.randn(3, 9).sort().values)
+        assert ordered is not None
+        self.assertEqual((ordered.ascending, ordered.places.numel()), (True, 0))
+        self.assertIn("float32[3, 9] is in ascending order", ordered.told(torch.randn(3, 9)))
+
+    def test_chance_and_constants_are_no_structure(self) -> None:
+        mask = torch.tril(torch.ones(8, 8))
+        for make in (
+            lambda: torch.randn(8, 8),
+            lambda: torch.relu(torch.randn(8, 8)),
+            lambda: torch.zeros(8, 8),
+            lambda: torch.ones(8, 8),
+            lambda: mask,
+            lambda: torch.eye(4),
+            lambda: torch.arange(9),
+            lambda: torch.tensor(0.0),
+        ):
+            self.assertIsNone(self.found(make))
+
+    def test_every_draw_keeps_it_and_changes_something(self) -> None:
+        def make() -> list:
+            a = torch.rand(64, 64)
+            return [torch.triu(torch.rand(64, 64)), a + a.T, torch.randn(40, 9).sort().values, torch.diag_embed(torch.randn(5, 6))]
+
+        inputs = make()
+        known = structure.find(inputs, make)
+        self.assertNotIn(None, known)
+        for kind in draws.LABELS:
+            for seed in range(5):
+                changed, skipped = draws.transform(inputs, kind, torch.device("cpu"), seed, known)
+                self.assertIsNone(skipped)
+                upper, both, ordered, diagonal = changed
+                self.assertFalse(upper.tril(-1).any(), kind)
+                self.assertTrue(same_bits(both, both.mT) or kind == "special" and torch.equal(both.nan_to_num(7), both.mT.nan_to_num(7)), kind)
+                self.assertTrue(bool((ordered.diff(dim=-1) >= 0).all()), kind)
+                self.assertFalse((diagonal - torch.diag_embed(diagonal.diagonal(dim1=-2, dim2=-1))).any(), kind)
+                if kind != "problem":
+                    self.assertTrue(all(kind in ("special", "tiny") or not same_bits(a, b) for a, b in zip(inputs, changed)), (kind, seed))
+
+    def test_other_shapes_have_no_structure(self) -> None:
+        known = structure.find([torch.tril(torch.rand(8, 8))], lambda: [torch.tril(torch.rand(8, 8))])
+        self.assertEqual(structure.fitting(known, [torch.rand(9, 9)]), [None])
+        self.assertEqual(structure.fitting(known, []), [])
+        self.assertEqual(structure.fitting(known, [torch.rand(8, 8)]), known)
+
+
+class Moves(unittest.TestCase):
+    def test_only_elements_with_a_place_are_moved_and_their_mirror_images_too(self) -> None:
+        # The same figures as in the supervisor's test (`rotation.rs`).
+        places, mirrors = torch.tensor([0, 1, 5, 6, 10, 15]), torch.tensor([0, 4, 5, 9, 10, 15])
+        known = structure.Structure(torch.Size((4, 4)), None, True, False, places, mirrors)
+        (moved,) = recipes.apply([torch.arange(16.0).view(4, 4)], recipes.Recipe(rotate=3, stir=7), torch.device("cpu"), [known])
+        self.assertEqual(moved.flatten().tolist(), [6, 1, 2, 3, 1, 5, 5, 7, 8, 5, 1, 11, 12, 13, 14, 0])
+
+    def test_a_stopped_process_is_given_what_the_recipes_say(self) -> None:
+        """As on a GPU, into memory of this process."""
+        inputs = [torch.randn(100, 30), torch.tril(torch.rand(70, 70)), torch.arange(9), torch.randn(12, 4).T, torch.tensor([])]
+        found = structure.find(inputs, lambda: [torch.randn(100, 30), torch.tril(torch.rand(70, 70)), *inputs[2:]])
+        wanted = [recipes.Recipe(rotate=n * 7, stir=n * 1000 + 1) for n in range(5)]
+        for tensor, known in zip(inputs, found):
+            window = window_of(tensor)
+            blocks = [_Block(window.numel() * len(wanted)) for _ in range(2)]
+            delivery.deliver(tensor, known, wanted, [[call % 2, call * window.numel()] for call in range(len(wanted))], blocks)
+            for call, recipe in enumerate(wanted):
+                (expected,) = recipes.apply([tensor], recipe, torch.device("cpu"), [known])
+                start = call * window.numel()
+                got = bytes(blocks[call % 2].memory)[start : start + window.numel()]
+                self.assertEqual(got, bytes(window_of(expected).tolist()), tensor.shape)
+        with self.assertRaises(Untransportable):
+            delivery.deliver(inputs[0], None, wanted, [[0, call * 20000 + 1] for call in range(5)], [_Block(10**6)])
+        with self.assertRaises(Untransportable):
+            delivery.deliver(inputs[0], None, wanted, [None] * 5, [_Block(10**6)])
+
+
+class _Block:
+    """Memory of this process in the place of another's."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.memory = (ctypes.c_ubyte * nbytes)()
+
+    def write(self, offset: int, address: int, nbytes: int) -> None:
+        ctypes.memmove(ctypes.addressof(self.memory) + offset, address, nbytes)
+
+    def scatter(self, index: torch.Tensor, values: torch.Tensor) -> None:
+        size = len(self.memory) // values.dtype.itemsize * values.dtype.itemsize
+        dlpack.over(ctypes.addressof(self.memory), size, values.device).view(values.dtype)[index] = values
