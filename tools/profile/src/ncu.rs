@@ -6,7 +6,7 @@
 //! It stands around the worker's sandbox, which is as tight as without it: the libraries that it has put into the worker have their
 //! connections before a candidate is there. Its report goes where the worker cannot write.
 //!
-//! Such a worker cannot be forked, and takes seconds to import torch. So one is started when a server has described a GPU and when a profile was
+//! Such a worker cannot be forked, and takes seconds to import torch and to open the GPU. So one is started when a server has described a GPU and when a profile was
 //! taken, and waits for a while for the next candidate.
 
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ use kernelwright_harness::sandbox::Around;
 use kernelwright_harness::{LaunchError, Role, Scratch, WorkerLog, find_program, turn};
 use kernelwright_protocol::{Nanoseconds, ProfilerKind, Target};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use crate::capture::Capture;
@@ -57,6 +58,8 @@ const SECTIONS: [&str; 11] = [
 const REPORT: &str = "profile.ncu-rep";
 /// What a machine has once.
 const COUNTERS: &str = "counters";
+/// Opening the device inside it, and importing Triton.
+const OPEN_LIMIT: Duration = Duration::from_secs(60);
 /// Writing the report after the worker's end.
 const WRITING: Duration = Duration::from_secs(60);
 const LOG_BYTES: u64 = 16 << 10;
@@ -156,7 +159,9 @@ impl Ncu {
         }
         let (workers, waiting) = (Arc::clone(workers), Arc::downgrade(&self.next));
         tokio::spawn(async move {
-            let Ok(ready) = start(&workers, Role::ProfileCandidate, &program, target).await else { return };
+            let Ok(mut ready) = start(&workers, Role::ProfileCandidate, &program, target).await else { return };
+            // What fails here fails again, and is told, when it is asked for a profile.
+            let _ = ready.asked.ask::<Value>("open", json!({"device": target.to_string()}), OPEN_LIMIT, "opening the GPU").await;
             let folder = ready.reports.path().to_path_buf();
             *next = Some(ready);
             drop((next, workers));

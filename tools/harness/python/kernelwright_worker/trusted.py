@@ -331,8 +331,8 @@ class _Loaded:
         wanted = [Recipe.parse(call["recipe"]) for call in body["calls"]]
         try:
             blocks = self._mapped.open(body["blocks"], self._device.torch)
-            for tensor, structure, *places in zip(tensors, structures, *(call["places"] for call in body["calls"]), strict=True):
-                deliver(tensor, structure, wanted, places, blocks)
+            for tensor, known, *places in zip(tensors, structures, *(call["places"] for call in body["calls"]), strict=True):
+                deliver(tensor, known, wanted, places, blocks)
         except cuda_ipc.DriverError as error:
             raise Untransportable(f"device memory that cannot be written: {error}") from error
         # What was written last would otherwise be found there sooner than what was written first. Returns when all is written.

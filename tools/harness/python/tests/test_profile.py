@@ -101,6 +101,7 @@ class TheWorker(unittest.TestCase):
         self.assertFalse([fact for fact in described["facts"] if fact["value"] in ("", "0", "None")])
 
     def test_a_problem_shows_torchs_operators(self) -> None:
+        self.worker.ask("open", device="cpu")
         profile = self.profile()
         names = [kernel["name"] for kernel in profile["kernels"]]
         self.assertIn("aten::_softmax", names)

@@ -10,8 +10,11 @@ import support  # noqa: F401  # makes the worker's package importable
 
 import torch
 
-from kernelwright_worker import delivery, dlpack, draws, recipes, structure
+from kernelwright_worker import delivery, dlpack, draws, recipes, structure, trusted
+from kernelwright_worker.device import Device
 from kernelwright_worker.layout import same_bits, window_of
+from kernelwright_worker.problem import Problem
+from kernelwright_worker.reference import Reference
 from kernelwright_worker.trees import Untransportable
 
 
@@ -103,6 +106,25 @@ class Moves(unittest.TestCase):
             delivery.deliver(inputs[0], None, wanted, [[0, call * 20000 + 1] for call in range(5)], [_Block(10**6)])
         with self.assertRaises(Untransportable):
             delivery.deliver(inputs[0], None, wanted, [None] * 5, [_Block(10**6)])
+
+    def test_the_trusted_worker_gives_a_stopped_process_what_it_verifies_by(self) -> None:
+        source = "import torch\nclass Model(torch.nn.Module):\n    def forward(self, a, b):\n        return a @ b\ndef get_inputs():\n    return [torch.tril(torch.rand(64, 64)), torch.randn(64, 9)]\n"
+        device = Device("cpu")
+        problem = Problem(source, "problem.py")
+        loaded = trusted._Loaded(problem, Reference(problem, problem.init_inputs(1), 1, device), 1, device)
+        facts = loaded.facts()
+        self.assertEqual([known is None for known in facts["structures"]], [False, True])
+        self.assertIn("tensor 1 of the inputs, float32[64, 64] is zero in the same 49.2 % of its places", facts["structure"])
+        loaded.draw({"entry": 4, "seed": 5, "kind": "problem"}, [])
+        memory, size = _Block(1 << 16), 64 * 64 * 4
+        loaded._mapped.open = lambda _described, _device: [memory]  # type: ignore[assignment, method-assign, return-value, list-item]
+        calls = [{"places": [[0, start], [0, start + size]], "recipe": {"rotate": 5, "stir": start + 1}} for start in (0, 32768)]
+        loaded.fill({"entry": 4, "blocks": [], "calls": calls}, [])
+        for call in calls:
+            expected = loaded._made({"base": 4, "recipe": call["recipe"]})
+            for tensor, (_block, start) in zip(expected, call["places"]):
+                self.assertEqual(bytes(memory.memory)[start : start + tensor.numel() * 4], bytes(window_of(tensor).tolist()))
+        self.assertFalse(same_bits(*(loaded._made({"base": 4, "recipe": call["recipe"]})[0] for call in calls)))
 
 
 class _Block:

@@ -20,7 +20,7 @@ from kernelwright_worker import draws, launches, recipes
 from kernelwright_worker.arena import Arena, write_arena
 from kernelwright_worker.channel import Channel, WorkerError, serve
 from kernelwright_worker.failures import condense
-from kernelwright_worker.layout import Layout, admit_plain, editable_copy, fresh_copy, same_bits, window_of
+from kernelwright_worker.layout import Layout, admit_plain, editable_copy, fresh_copy, same_bits
 from kernelwright_worker.trees import Untransportable, decode, encode
 
 Pair = collections.namedtuple("Pair", "a b")
