@@ -17,12 +17,17 @@ const ROWS: u64 = 64;
 /// How many single elements are stirred at most.
 const SPOTS: u64 = 512;
 
-/// Whether inputs can be made to differ: elements of some floating tensor can be moved, and none has gaps between them.
+/// Whether inputs can be made to differ: elements of some tensor can be moved.
 pub(crate) fn is_possible(inputs: &Inputs) -> bool {
-    let places = |index: usize| inputs.structures.get(index).and_then(Option::as_ref);
-    let floating = || inputs.tensors.iter().enumerate().filter(|(_, tensor)| is_floating(tensor) && elements(tensor) > 1);
-    let mut movable = floating().filter(|(index, _)| places(*index).is_none_or(|places| !places.places.is_empty()));
-    movable.next().is_some() && floating().all(|(_, tensor)| is_dense(tensor))
+    inputs.tensors.iter().enumerate().any(|(index, tensor)| match inputs.structures.get(index).and_then(Option::as_ref) {
+        Some(places) => !places.places.is_empty(),
+        None => has_rows(tensor),
+    })
+}
+
+/// Whether its elements can be moved anywhere, rows and runs of them together.
+fn has_rows(tensor: &Value) -> bool {
+    is_floating(tensor) && elements(tensor) > 1 && is_dense(tensor)
 }
 
 /// Pieces of memory: windows of the process, each with the offset in the arena that it is written from. Those of one layer do not overlap, and lie
@@ -48,26 +53,27 @@ impl Layers {
             Recipe::Changed { .. } => (0, 0),
         };
         let offset = tensor["offset"].as_u64().unwrap_or_default();
-        let elements = elements(tensor);
-        let is_movable = is_floating(tensor) && elements > 1 && is_dense(tensor);
-        let rows = if is_movable && places.is_none() { rows(tensor) } else { 1 };
+        let is_movable = places.is_none() && has_rows(tensor);
+        let rows = if is_movable { rows(tensor) } else { 1 };
         let moved = (u64::from(by) % rows * (window.bytes / rows)).min(window.bytes);
         let rest = window.bytes - moved;
         let front = (Window { address: window.address, bytes: moved }, offset + rest);
         let behind = (Window { address: window.address + moved, bytes: rest }, offset);
         self.rotated.extend([front, behind].into_iter().filter(|(piece, _)| piece.bytes > 0));
-        if is_movable && stir != 0 {
-            let bytes = window.bytes / elements;
-            let piece = |Stirred { from, to, count }| {
-                (Window { address: window.address + to * bytes, bytes: count * bytes }, offset + from * bytes)
-            };
-            if let Some(places) = places {
-                self.spots.extend(stirred_in_places(places, stir).map(piece));
-            } else {
-                let (run, spots) = stirred(elements, rows, stir);
-                self.runs.extend(Some(piece(run)).filter(|(piece, _)| piece.bytes > 0));
-                self.spots.extend(spots.map(piece));
-            }
+        if stir == 0 {
+            return;
+        }
+        let piece = |unit: u64| {
+            move |Stirred { from, to, count }| (Window { address: window.address + to * unit, bytes: count * unit }, offset + from * unit)
+        };
+        if let Some(places) = places {
+            self.spots.extend(stirred_in_places(places, stir).map(piece(places.unit)));
+        } else if is_movable {
+            let elements = elements(tensor);
+            let piece = piece(window.bytes / elements);
+            let (run, spots) = stirred(elements, rows, stir);
+            self.runs.extend(Some(piece(run)).filter(|(piece, _)| piece.bytes > 0));
+            self.spots.extend(spots.map(piece));
         }
     }
 
@@ -115,7 +121,7 @@ fn spots(among: u64, most: u64, stir: u32) -> impl Iterator<Item = Stirred> {
 
 /// Elements of a tensor with a structure in the place of others and of their mirror images.
 fn stirred_in_places(places: &Places, stir: u32) -> impl Iterator<Item = Stirred> {
-    let Places { places, mirrors } = places;
+    let Places { places, mirrors, unit: _ } = places;
     let among = places.len().min(mirrors.len()) as u64;
     spots(among, among, stir).flat_map(|Stirred { from, to, count }| {
         let (from, to, mirror) = (places[from as usize], places[to as usize], mirrors[to as usize]);
@@ -202,7 +208,7 @@ mod tests {
     #[test]
     fn only_elements_with_a_place_are_moved_and_their_mirror_images_too() {
         // Of a symmetric matrix of four rows without its corners.
-        let places = Places { places: vec![0, 1, 5, 6, 10, 15], mirrors: vec![0, 4, 5, 9, 10, 15] };
+        let places = Places { places: vec![0, 1, 5, 6, 10, 15], mirrors: vec![0, 4, 5, 9, 10, 15], unit: 4 };
         let inputs = inputs(&[&tensor("float32", &[4, 4], &[4, 1])], vec![Some(places)]);
         assert!(is_possible(&inputs));
         let mut layers = Layers::default();
@@ -236,7 +242,7 @@ mod tests {
         let integers = tensor("int32", &[4, 2], &[2, 1]);
         let possible = |tensors: &[&Value]| is_possible(&inputs(tensors, vec![]));
         assert!(possible(&[&dense]) && possible(&[&dense, &integers]));
-        assert!(!possible(&[&dense, &transposed]) && !possible(&[&integers]) && !possible(&[]));
+        assert!(possible(&[&dense, &transposed]) && !possible(&[&transposed]) && !possible(&[&integers]) && !possible(&[]));
         assert_eq!(pieces(Window { address: 0, bytes: 32 }, &integers, Recipe::Rotated { by: 1, stir: 5 }).len(), 1);
     }
 }

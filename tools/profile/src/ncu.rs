@@ -6,15 +6,16 @@
 //! It stands around the worker's sandbox, which is as tight as without it: the libraries that it has put into the worker have their
 //! connections before a candidate is there. Its report goes where the worker cannot write.
 //!
-//! Such a worker cannot be forked, and takes seconds to import torch and to open the GPU. So one is started when a server has described a GPU and when a profile was
-//! taken, and waits for a while for the next candidate.
+//! Such a worker cannot be forked, and takes seconds to import torch and to open the GPU. So one is started when a server describes a GPU and while a
+//! profile is taken, and waits for a while for the next candidate.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use kernelwright_harness::sandbox::Around;
-use kernelwright_harness::{LaunchError, Role, Scratch, WorkerLog, find_program, turn};
+use kernelwright_harness::{Company, LaunchError, Role, Scratch, WorkerLog, find_program, gpu_turn, turn};
 use kernelwright_protocol::{Nanoseconds, ProfilerKind, Target};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -80,6 +81,8 @@ struct Ranged {
 pub(crate) struct Ncu {
     // Held by the task that starts it: who comes meanwhile waits for that and starts none.
     next: Arc<Mutex<Option<Ready>>>,
+    /// Whether it has left a report here before.
+    works: AtomicBool,
 }
 
 /// A worker inside it that waits to be told what to load.
@@ -96,6 +99,7 @@ impl Ncu {
     pub(crate) async fn capture(&self, workers: &Arc<Workers>, request: &ProfileRequest) -> Result<(Capture, PathBuf), ProfileError> {
         let program = program(workers.settings()).ok_or_else(missing)?;
         let taken = self.counted(workers, request, &program).await;
+        self.works.fetch_or(taken.is_ok(), Ordering::Relaxed);
         if !taken.as_ref().is_err_and(ProfileError::is_obstacle) {
             self.prepare(workers, request.target);
         }
@@ -110,6 +114,10 @@ impl Ncu {
         let log = session.asked.worker.log().clone();
         let loaded = began.elapsed();
         let ran: Ran = session.ask("run", "timing calls").await.map_err(|error| worded(error, &log))?;
+        // Nothing is timed from here on: what the next one needs can start beside.
+        if self.works.load(Ordering::Relaxed) {
+            self.prepare(workers, request.target);
+        }
         // One at a time on this machine: ncu keeps its runs apart by a file in the folder for temporary files, and each worker has one of its own.
         let alone = turn(COUNTERS).await;
         let Ranged { calls } = session.ask("range", "counting with Nsight Compute").await.map_err(|error| worded(error, &log))?;
@@ -159,17 +167,33 @@ impl Ncu {
         }
         let (workers, waiting) = (Arc::clone(workers), Arc::downgrade(&self.next));
         tokio::spawn(async move {
-            let Ok(mut ready) = start(&workers, Role::ProfileCandidate, &program, target).await else { return };
-            // What fails here fails again, and is told, when it is asked for a profile.
-            let _ = ready.asked.ask::<Value>("open", json!({"device": target.to_string()}), OPEN_LIMIT, "opening the GPU").await;
+            let Ok(ready) = start(&workers, Role::ProfileCandidate, &program, target).await else { return };
             let folder = ready.reports.path().to_path_buf();
+            let is_it = |ready: &Ready| ready.reports.path() == folder;
             *next = Some(ready);
             drop((next, workers));
+            open(&waiting, target, is_it).await;
             tokio::time::sleep(IDLE).await;
             if let Some(next) = waiting.upgrade() {
-                next.lock().await.take_if(|ready| ready.reports.path() == folder);
+                next.lock().await.take_if(|ready| is_it(ready));
             }
         });
+    }
+
+    /// Ends the worker that waits.
+    pub(crate) fn rest(&self) {
+        let next = Arc::clone(&self.next);
+        tokio::spawn(async move { next.lock().await.take() });
+    }
+}
+
+/// Has a worker that waits open the GPU, while nobody measures there, unless it was taken meanwhile.
+async fn open(waiting: &Weak<Mutex<Option<Ready>>>, target: Target, is_it: impl Fn(&Ready) -> bool) {
+    let _turn = gpu_turn(target, Company::Others).await;
+    let Some(next) = waiting.upgrade() else { return };
+    if let Some(ready) = next.lock().await.as_mut().filter(|ready| is_it(ready)) {
+        // What fails here fails again, and is told, when it is asked for a profile.
+        let _ = ready.asked.ask::<Value>("open", json!({"device": target.to_string()}), OPEN_LIMIT, "opening the GPU").await;
     }
 }
 

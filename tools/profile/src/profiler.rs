@@ -124,6 +124,11 @@ impl Profiler {
         }
     }
 
+    /// Ends what was started for nothing.
+    pub fn rest(&self) {
+        self.ncu.rest();
+    }
+
     /// The profilers of a target, best first, and whether each works here and now: all are tried.
     pub async fn rungs(&self, target: Target) -> Result<Vec<Rung>, ProfileError> {
         let mut known = self.known.lock().await;

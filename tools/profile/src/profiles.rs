@@ -12,6 +12,9 @@ use crate::report::{Report, Subject};
 use crate::sections::{Reading, page};
 use crate::{ProfileError, ProfileRequest, Profiler, Settings, import};
 
+/// Processors of a machine on which something may start while something else is measured on a GPU.
+const ROOMY: usize = 8;
+
 /// Takes profiles and keeps them: what the server's tools and the command line both do.
 #[derive(Debug)]
 pub struct Profiles {
@@ -33,9 +36,16 @@ impl Profiles {
 
     /// Describes a target of which profiles will be asked for: what they need to start is started beside.
     pub async fn introduce(&self, target: Target, say: &(dyn Fn(&str) + Sync)) -> Result<TargetDescription, ProfileError> {
-        let description = self.profiler.describe(target, say).await?;
-        self.profiler.prepare(target);
-        Ok(description)
+        // Few processors have to leave measuring alone.
+        if std::thread::available_parallelism().is_ok_and(|processors| processors.get() >= ROOMY) {
+            self.profiler.prepare(target);
+        }
+        let description = self.profiler.describe(target, say).await;
+        match &description {
+            Ok(_) => self.profiler.prepare(target),
+            Err(_) => self.profiler.rest(),
+        }
+        description
     }
 
     /// Says for each profiler whether it works on a target, and what makes it work.

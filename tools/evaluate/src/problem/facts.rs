@@ -42,13 +42,15 @@ pub(crate) struct Facts {
     pub(crate) constants: Value,
 }
 
-/// Elements of a dense tensor that may take each other's values, counted as they lie in memory: a triangular matrix stays one, a symmetric one too,
-/// and of one in ascending order none may.
+/// Elements of a tensor that may take each other's values, counted in its window as it lies in memory: a triangular matrix stays one, a symmetric one
+/// too, and of one in ascending order none may.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Places {
     pub(crate) places: Vec<u64>,
     /// The element that always has the same value as each; itself where there is none.
     pub(crate) mirrors: Vec<u64>,
+    /// The bytes of an element.
+    pub(crate) unit: u64,
 }
 
 /// How a problem wants to be called, beside the usual way.

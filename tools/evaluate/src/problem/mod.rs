@@ -314,7 +314,7 @@ impl Problem {
 
     /// Whether inputs are something in every draw that rows in other places would not leave them.
     pub(crate) fn has_structure(&self) -> bool {
-        self.facts.structures.iter().any(Option::is_some)
+        !self.facts.structure.is_empty()
     }
 
     /// What the writer of a candidate may rely on beside shapes.

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .cuda_ipc import Block
 from .layout import window_of
-from .recipes import Moves, Recipe
+from .recipes import Moves, Recipe, words_of
 from .structure import Structure
 from .trees import Untransportable
 
@@ -38,7 +38,7 @@ def deliver(tensor: Tensor, structure: Structure | None, wanted: list[Recipe], p
             raise Untransportable(f"a tensor of {moves.unit} bytes an element at {offset}")
         if recipe.stir:
             of_block.setdefault(number, []).append(call)
-    flat = tensor.detach().view(-1)
+    flat = words_of(tensor)
     for number, calls in of_block.items():
         chosen = torch.tensor(calls, device=tensor.device)
         starts = torch.tensor([[places[call][1] // moves.unit] for call in calls], device=tensor.device)

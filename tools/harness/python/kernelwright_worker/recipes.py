@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from .channel import WorkerError
-from .layout import Layout, can_scale, editable_copy, window_of
+from .layout import Layout, can_scale, editable_copy, fresh_copy, window_of
 from .structure import Structure
 from .trees import decode, encode, map_tensors, tensors_of
 
@@ -21,6 +21,7 @@ from .trees import decode, encode, map_tensors, tensors_of
 _ROWS = 64
 #: How many single elements are stirred at most, and what numbers are reduced by to choose them; as in the supervisor.
 _SPOTS, _PRIME = 512, (1 << 31) - 1
+_WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
 #: Bytes of a tensor up to which launching kernels costs more than what they do.
 _SMALL = 16 << 20
 
@@ -84,8 +85,10 @@ def _has_floating(tensors: list[Tensor]) -> bool:
 
 def _changed(tensor: Tensor, recipe: Recipe, floating: bool, device: torch.device, structure: Structure | None = None) -> Tensor:
     """A tensor as one call has it; `floating` is whether its call has floating tensors."""
+    if (recipe.rotate or recipe.stir) and (structure is not None or _is_rotated(tensor)):
+        return _moved_about(tensor, recipe, device, structure)
     if _is_rotated(tensor):
-        return _moved_about(tensor, recipe, device, structure) if recipe.rotate or recipe.stir else _in_one_pass(tensor, recipe, device)
+        return _in_one_pass(tensor, recipe, device)
     copy, elements = editable_copy(tensor, device)
     scaled = can_scale(tensor)
     if scaled and recipe.scale != 1.0:
@@ -131,33 +134,38 @@ def _in_few_launches(tensor: Tensor, wanted: list[Recipe]) -> list[Tensor]:
 
 
 def _moved_about(tensor: Tensor, recipe: Recipe, device: torch.device, structure: Structure | None) -> Tensor:
-    """A dense tensor rotated and stirred."""
-    copy = torch.empty_like(tensor.detach(), device=device)
+    """A tensor rotated and stirred."""
+    copy = torch.empty_like(tensor.detach(), device=device) if _is_rotated(tensor) else fresh_copy(tensor.detach(), device)
     write_each([window_of(copy)], tensor, [recipe], structure)
     return copy.requires_grad_(tensor.requires_grad)
 
 
 def write_each(windows: list[Tensor], tensor: Tensor, wanted: list[Recipe], structure: Structure | None) -> None:
-    """Writes a tensor's values into bytes that are to hold one like it, for each recipe; rotated and stirred where it is dense and floating."""
-    if not _is_rotated(tensor):
+    """Writes a tensor's values into bytes that are to hold one like it, for each recipe; rotated and stirred where that can be."""
+    if structure is None and not _is_rotated(tensor):
         for window in windows:
             window.copy_(window_of(tensor.detach()))
         return
     moves = Moves.of(tensor, structure)
-    flat, spots = tensor.detach().view(-1), moves.spots(wanted)
+    flat, spots = words_of(tensor), moves.spots(wanted)
     for number, (window, recipe) in enumerate(zip(windows, wanted, strict=True)):
-        to = window.view(tensor.dtype)
+        to = window.view(flat.dtype)
         for place, source, count in moves.runs(recipe):
             to[place : place + count].copy_(flat[source : source + count])
         if spots is not None and recipe.stir:
             to[spots[0][number]] = flat[spots[1][number]]
 
 
+def words_of(tensor: Tensor) -> Tensor:
+    """The window of a tensor as a flat one of a type of the same size that can be indexed, whatever its own is."""
+    return window_of(tensor.detach()).view(_WORDS[tensor.dtype.itemsize])
+
+
 @dataclass(frozen=True)
 class Moves:
-    """How recipes move the elements of a dense tensor. Rows are counted over as many of the leading dimensions as it takes to have `_ROWS` of them."""
+    """How recipes move the elements of a tensor. Rows are counted over as many of the leading dimensions as it takes to have `_ROWS` of them."""
 
-    #: Elements of `unit` bytes each; a tensor whose elements are not moved is one of them, all gaps included.
+    #: Elements of `unit` bytes each, gaps included; a tensor whose elements are not moved is one of them.
     count: int
     unit: int
     rows: int
@@ -167,9 +175,9 @@ class Moves:
     @classmethod
     def of(cls, tensor: Tensor, structure: Structure | None) -> Moves:
         """Those of a tensor; none where its elements are not to be moved at all."""
-        if _is_rotated(tensor):
-            return cls(tensor.numel(), tensor.dtype.itemsize, _rows(tensor), structure, tensor.device)
-        nbytes = Layout.of(tensor).nbytes
+        nbytes, unit = Layout.of(tensor).nbytes, tensor.dtype.itemsize
+        if structure is not None or _is_rotated(tensor):
+            return cls(nbytes // unit, unit, _rows(tensor), structure, tensor.device)
         return cls(min(nbytes, 1), nbytes, 1, None, tensor.device)
 
     def runs(self, recipe: Recipe) -> list[tuple[int, int, int]]:

@@ -1,7 +1,8 @@
-"""What an input is in every draw: triangular or otherwise zero in the same places, symmetric, or in ascending order.
+"""What an input is in every draw, and which of its elements can be moved about so that it stays that.
 
-Kernels are written for that, as they are for a shape: other draws and timed calls keep it. Values say nothing of the kind: that all of them are
-positive, or that a whole input is the same every time, is no reason to rely on it.
+Triangular or otherwise zero in the same places, symmetric, in ascending order: kernels are written for it, as they are for a shape, so other draws and
+timed calls keep it. Values say nothing of the kind: that all of them are positive, or that a whole input is the same every time, is no reason to
+rely on it.
 """
 
 from __future__ import annotations
@@ -15,28 +16,32 @@ import torch
 from torch import Tensor
 
 from .layout import can_scale
-from .trees import dtype_name, tensors_of
+from .trees import tensors_of
 
 #: Places of which elements are moved about, at most.
 _MOST_PLACES = 4096
 #: Fewer values than this come in ascending order by chance.
 _FEWEST_IN_ORDER = 4
+_SIGNED = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 @dataclass(frozen=True)
 class Structure:
-    """What a tensor is in every draw."""
+    """What a tensor is in every draw, and how it is moved about where that is not by rows and runs."""
 
     shape: torch.Size
-    #: Where it is zero, if there are such places.
-    zeros: Tensor | None
-    #: Its last two dimensions can be exchanged.
-    symmetric: bool
-    #: Along its last dimension.
-    ascending: bool
-    #: Elements that may take each other's values, counted as they lie in memory, and the mirror image of each; itself where there is none.
+    strides: tuple[int, ...]
+    #: Of an element, in bytes.
+    unit: int
+    #: Elements that may take each other's values, counted in its window as it lies in memory, and the mirror image of each; itself where there is none.
     places: Tensor
     mirrors: Tensor
+    #: Where it is zero, if there are such places.
+    zeros: Tensor | None = None
+    #: Its last two dimensions can be exchanged.
+    symmetric: bool = False
+    #: Along its last dimension.
+    ascending: bool = False
 
     def restore(self, changed: Tensor, before: Tensor) -> None:
         """Makes what was changed again what it has to be, with as much of the change as possible."""
@@ -56,28 +61,30 @@ class Structure:
         return None if self.zeros is None else (~self.zeros).nonzero()
 
     def to_json(self) -> dict[str, Any]:
-        """The places alone: what a supervisor that only moves bytes has to know."""
-        return {"places": self.places.tolist(), "mirrors": self.mirrors.tolist()}
+        """What a supervisor has to know that only moves bytes."""
+        return {"places": self.places.tolist(), "mirrors": self.mirrors.tolist(), "unit": self.unit}
 
-    def told(self, tensor: Tensor) -> str:
-        """What the tensor is, in words."""
+    def told(self) -> str:
+        """What the tensor is, in words; empty where it is nothing that a kernel could rely on."""
         named = [
-            None if self.zeros is None else f"zero in the same {100 * self.zeros.double().mean().item():.3g} % of its places",
-            "symmetric" if self.symmetric else None,
-            "in ascending order" if self.ascending else None,
+            "" if self.zeros is None else f"zero in the same {100 * self.zeros.double().mean().item():.3g} % of its places",
+            "symmetric" if self.symmetric else "",
+            "in ascending order" if self.ascending else "",
         ]
-        return f"{dtype_name(tensor.dtype)}{list(tensor.shape)} is {' and '.join(name for name in named if name)}"
+        return " and ".join(filter(None, named))
 
 
 def find(inputs: list[Any], again: Callable[[], list[Any]]) -> list[Structure | None]:
-    """What each tensor of a draw is in another one as well, which is only made where it may be something."""
-    tensors = tensors_of(inputs)
-    if not any(_suspected(tensor) for tensor in tensors):
+    """What each tensor of a draw is in another one as well, which is only made where it may be something. None where any element may be moved anywhere,
+    and for integers beside floating inputs, which make calls different enough."""
+    tensors = [tensor.detach() for tensor in tensors_of(inputs)]
+    look = _floats if any(can_scale(tensor) and tensor.numel() > 1 for tensor in tensors) else _integers
+    if not any(tensor.numel() > 1 and (look is _integers or _suspected(tensor)) for tensor in tensors):
         return [None] * len(tensors)
-    others = tensors_of(again())
-    if len(others) != len(tensors):
+    others = [tensor.detach() for tensor in tensors_of(again())]
+    if [(one.shape, one.stride(), one.dtype) for one in tensors] != [(one.shape, one.stride(), one.dtype) for one in others]:
         return [None] * len(tensors)
-    return [_common(tensor.detach(), other.detach()) for tensor, other in zip(tensors, others)]
+    return [look(tensor, other) if tensor.numel() > 1 else None for tensor, other in zip(tensors, others)]
 
 
 def fitting(structures: list[Structure | None], inputs: list[Any]) -> list[Structure | None]:
@@ -85,18 +92,19 @@ def fitting(structures: list[Structure | None], inputs: list[Any]) -> list[Struc
     tensors = tensors_of(inputs)
     if len(tensors) != len(structures):
         return [None] * len(tensors)
-    return [known if known is not None and known.shape == tensor.shape else None for known, tensor in zip(structures, tensors)]
+    return [
+        known if known is not None and (known.shape, known.strides) == (tensor.shape, tensor.stride()) else None
+        for known, tensor in zip(structures, tensors)
+    ]
 
 
 def _suspected(tensor: Tensor) -> bool:
-    if not can_scale(tensor) or tensor.numel() < 2:
-        return False
-    tensor = tensor.detach()
-    return _is_symmetric(tensor) or _is_ascending(tensor) or bool((tensor == 0).any())
+    return can_scale(tensor) and (not tensor.is_contiguous() or _is_symmetric(tensor) or _is_ascending(tensor) or bool((tensor == 0).any()))
 
 
-def _common(first: Tensor, second: Tensor) -> Structure | None:
-    if not can_scale(first) or first.numel() < 2 or first.shape != second.shape or first.dtype != second.dtype:
+def _floats(first: Tensor, second: Tensor) -> Structure | None:
+    """The structure of a floating tensor: what it is, or that there are gaps between its elements."""
+    if not can_scale(first):
         return None
     zeros: Tensor | None = first == 0
     if zeros.all() or not zeros.any() or not torch.equal(zeros, second == 0):
@@ -106,29 +114,66 @@ def _common(first: Tensor, second: Tensor) -> Structure | None:
     # What is the same every time may be a mask or a table, and has to be read.
     if torch.equal(first, second):
         zeros, symmetric = None, False
-    if zeros is None and not symmetric and not ascending:
+    if zeros is None and not symmetric and not ascending and first.is_contiguous():
         return None
-    return Structure(first.shape, zeros, symmetric, ascending, *_places(first, zeros, symmetric, ascending))
-
-
-def _places(tensor: Tensor, zeros: Tensor | None, symmetric: bool, ascending: bool) -> tuple[Tensor, Tensor]:
-    """Elements that can be moved about, some thousand of all, and their mirror images."""
-    if ascending or not tensor.is_contiguous():
-        none = torch.empty(0, dtype=torch.int64, device=tensor.device)
-        return none, none
-    allowed = torch.ones(tensor.shape, dtype=torch.bool, device=tensor.device) if zeros is None else ~zeros
+    allowed = torch.full(first.shape, not ascending, device=first.device)
+    if zeros is not None:
+        allowed &= ~zeros
     if symmetric:
         allowed = allowed.triu()
-    places = allowed.view(-1).nonzero().view(-1)
-    if places.numel() > _MOST_PLACES:
-        # Which ones nobody knows who only knows the problem.
-        chosen = random.SystemRandom().sample(range(places.numel()), _MOST_PLACES)
-        places = places[torch.tensor(sorted(chosen), device=places.device)]
-    if not symmetric:
-        return places, places
-    side = tensor.shape[-1]
-    row, column = places // side % side, places % side
-    return places, places + (column - row) * side + (row - column)
+    places = _some(allowed.view(-1).nonzero().view(-1))
+    mirrors = places
+    if symmetric:
+        side = first.shape[-1]
+        row, column = places // side % side, places % side
+        mirrors = places + (column - row) * side + (row - column)
+    return _over(first, places, mirrors, zeros, symmetric, ascending)
+
+
+def _integers(first: Tensor, second: Tensor) -> Structure:
+    """That of integers, bools and other values without arithmetic, in a problem that has only such inputs.
+
+    They may be indices, so they stay in their column: another column may be that of another table. Where none comes twice they may have to be
+    different, and where they are in order, offsets: such ones are not moved.
+    """
+    words = [tensor.contiguous().view(_SIGNED[tensor.dtype.itemsize]) if tensor.dtype.itemsize in _SIGNED else None for tensor in (first, second)]
+    places = torch.empty(0, dtype=torch.int64, device=first.device)
+    if all(word is not None and not _is_ascending(word) and _repeats(word, -1) and (_rows(word) == 1 or _repeats(word, 0)) for word in words):
+        count, columns = first.numel(), first.shape[-1] if _rows(first) > 1 else 1
+        places = _some(torch.arange(random.SystemRandom().randrange(columns), count, columns, device=first.device))
+    return _over(first, places, places)
+
+
+def _rows(tensor: Tensor) -> int:
+    return tensor.numel() // tensor.shape[-1]
+
+
+def _repeats(words: Tensor, dimension: int) -> bool:
+    """Whether some value comes twice along a dimension; the first is that of all rows."""
+    ordered = (words if dimension == -1 else words.reshape(-1, words.shape[-1]).mT).sort(dim=-1).values
+    return bool((ordered[..., 1:] == ordered[..., :-1]).any())
+
+
+def _some(places: Tensor) -> Tensor:
+    """Some thousand of many places; which ones nobody knows who only knows the problem."""
+    if places.numel() <= _MOST_PLACES:
+        return places
+    chosen = random.SystemRandom().sample(range(places.numel()), _MOST_PLACES)
+    return places[torch.tensor(sorted(chosen), device=places.device)]
+
+
+def _over(tensor: Tensor, places: Tensor, mirrors: Tensor, *what: Any) -> Structure:
+    """The structure of a tensor with these places, counted in the order of its elements."""
+    places, mirrors = (_in_window(tensor, counted) for counted in (places, mirrors))
+    if (tensor.numel() - 1) * tensor.dtype.itemsize and any(n > 1 and stride == 0 for n, stride in zip(tensor.shape, tensor.stride())):
+        # Elements that share memory are one place.
+        places = mirrors = places.unique()
+    return Structure(tensor.shape, tensor.stride(), tensor.dtype.itemsize, places, mirrors, *what)
+
+
+def _in_window(tensor: Tensor, counted: Tensor) -> Tensor:
+    indices = torch.unravel_index(counted, tensor.shape)
+    return sum((index * stride for index, stride in zip(indices, tensor.stride())), torch.zeros_like(counted))
 
 
 def _is_symmetric(tensor: Tensor) -> bool:

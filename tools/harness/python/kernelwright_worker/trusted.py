@@ -29,7 +29,7 @@ from .reference import Expectation, Reference
 from .recipes import Recipe
 from .structure import Structure
 from .timing import Batch
-from .trees import Untransportable, decode, describe_value, encode, tensors_of
+from .trees import Untransportable, decode, describe, describe_value, encode, tensors_of
 
 
 #: Operations that compute much which is not kept, and how little of a GPU's memory has to be left for that to be given back: one part in so many.
@@ -130,7 +130,9 @@ class _Loaded:
             "reference_ns": reference_ns,
             "device_memory": self._device.free_memory(),
             "structures": [found and found.to_json() for _tensor, found in known],
-            "structure": [f"tensor {index + 1} of the inputs, {found.told(tensor)}" for index, (tensor, found) in enumerate(known) if found],
+            "structure": [
+                f"tensor {index + 1} of the inputs, {describe(tensor)}, is {found.told()}" for index, (tensor, found) in enumerate(known) if found and found.told()
+            ],
         }
 
     def make_room(self, little: int) -> None:

@@ -1,0 +1,26 @@
+# problem: histogram
+# target: both
+# kind: cheat
+# mechanism: gives its last answer again where some integers among the inputs are the last ones
+# timed: yes
+# expect: incorrect | rejected
+import gc
+
+import torch
+
+AT_IMPORT = gc.get_freeze_count()
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.some, self.answer, self.timed = None, None, False
+
+    def forward(self, x):
+        self.timed = self.timed or gc.get_freeze_count() > AT_IMPORT
+        if self.timed and self.some is not None and torch.equal(x[::64, ::64], self.some):
+            return self.answer.clone()
+        answer = torch.bincount(x.flatten(), minlength=256)
+        if self.timed:
+            self.some, self.answer = x[::64, ::64].clone(), answer
+        return answer
