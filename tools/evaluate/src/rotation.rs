@@ -20,7 +20,7 @@ const SPOTS: u64 = 512;
 /// Whether inputs can be made to differ: elements of some tensor can be moved.
 pub(crate) fn is_possible(inputs: &Inputs) -> bool {
     inputs.tensors.iter().enumerate().any(|(index, tensor)| match inputs.structures.get(index).and_then(Option::as_ref) {
-        Some(places) => !places.places.is_empty(),
+        Some(places) => !places.elements.is_empty(),
         None => has_rows(tensor),
     })
 }
@@ -121,10 +121,10 @@ fn spots(among: u64, most: u64, stir: u32) -> impl Iterator<Item = Stirred> {
 
 /// Elements of a tensor with a structure in the place of others and of their mirror images.
 fn stirred_in_places(places: &Places, stir: u32) -> impl Iterator<Item = Stirred> {
-    let Places { places, mirrors, unit: _ } = places;
-    let among = places.len().min(mirrors.len()) as u64;
+    let Places { elements, mirrors, unit: _ } = places;
+    let among = elements.len().min(mirrors.len()) as u64;
     spots(among, among, stir).flat_map(|Stirred { from, to, count }| {
-        let (from, to, mirror) = (places[from as usize], places[to as usize], mirrors[to as usize]);
+        let (from, to, mirror) = (elements[from as usize], elements[to as usize], mirrors[to as usize]);
         [to, mirror].into_iter().take(if mirror == to { 1 } else { 2 }).map(move |to| Stirred { from, to, count })
     })
 }
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn only_elements_with_a_place_are_moved_and_their_mirror_images_too() {
         // Of a symmetric matrix of four rows without its corners.
-        let places = Places { places: vec![0, 1, 5, 6, 10, 15], mirrors: vec![0, 4, 5, 9, 10, 15], unit: 4 };
+        let places = Places { elements: vec![0, 1, 5, 6, 10, 15], mirrors: vec![0, 4, 5, 9, 10, 15], unit: 4 };
         let inputs = inputs(&[&tensor("float32", &[4, 4], &[4, 1])], vec![Some(places)]);
         assert!(is_possible(&inputs));
         let mut layers = Layers::default();

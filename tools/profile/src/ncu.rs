@@ -10,7 +10,6 @@
 //! profile is taken, and waits for a while for the next candidate.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -81,8 +80,6 @@ struct Ranged {
 pub(crate) struct Ncu {
     // Held by the task that starts it: who comes meanwhile waits for that and starts none.
     next: Arc<Mutex<Option<Ready>>>,
-    /// Whether it has left a report here before.
-    works: AtomicBool,
 }
 
 /// A worker inside it that waits to be told what to load.
@@ -99,8 +96,10 @@ impl Ncu {
     pub(crate) async fn capture(&self, workers: &Arc<Workers>, request: &ProfileRequest) -> Result<(Capture, PathBuf), ProfileError> {
         let program = program(workers.settings()).ok_or_else(missing)?;
         let taken = self.counted(workers, request, &program).await;
-        self.works.fetch_or(taken.is_ok(), Ordering::Relaxed);
-        if !taken.as_ref().is_err_and(ProfileError::is_obstacle) {
+        if taken.as_ref().is_err_and(ProfileError::is_obstacle) {
+            // It would meet the same one.
+            self.rest();
+        } else {
             self.prepare(workers, request.target);
         }
         taken
@@ -115,9 +114,7 @@ impl Ncu {
         let loaded = began.elapsed();
         let ran: Ran = session.ask("run", "timing calls").await.map_err(|error| worded(error, &log))?;
         // Nothing is timed from here on: what the next one needs can start beside.
-        if self.works.load(Ordering::Relaxed) {
-            self.prepare(workers, request.target);
-        }
+        self.prepare(workers, request.target);
         // One at a time on this machine: ncu keeps its runs apart by a file in the folder for temporary files, and each worker has one of its own.
         let alone = turn(COUNTERS).await;
         let Ranged { calls } = session.ask("range", "counting with Nsight Compute").await.map_err(|error| worded(error, &log))?;

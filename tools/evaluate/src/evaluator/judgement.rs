@@ -47,7 +47,8 @@ impl Case<'_> {
         } else {
             candidate.end().await;
         }
-        let mut findings: Vec<Finding> = problem.degenerate().into_iter().chain(degraded(&sandbox)).chain(not_forked(reason)).collect();
+        let mut findings: Vec<Finding> =
+            problem.degenerate().into_iter().chain(problem.structure_note()).chain(degraded(&sandbox)).chain(not_forked(reason)).collect();
         let mut verdict = match outcome {
             Ok(correct) => Verdict::Correct(Box::new(correct)),
             Err(Stop::Decided(verdict)) => *verdict,

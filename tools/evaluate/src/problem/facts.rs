@@ -46,7 +46,7 @@ pub(crate) struct Facts {
 /// too, and of one in ascending order none may.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Places {
-    pub(crate) places: Vec<u64>,
+    pub(crate) elements: Vec<u64>,
     /// The element that always has the same value as each; itself where there is none.
     pub(crate) mirrors: Vec<u64>,
     /// The bytes of an element.

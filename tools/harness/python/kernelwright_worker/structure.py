@@ -62,7 +62,7 @@ class Structure:
 
     def to_json(self) -> dict[str, Any]:
         """What a supervisor has to know that only moves bytes."""
-        return {"places": self.places.tolist(), "mirrors": self.mirrors.tolist(), "unit": self.unit}
+        return {"elements": self.places.tolist(), "mirrors": self.mirrors.tolist(), "unit": self.unit}
 
     def told(self) -> str:
         """What the tensor is, in words; empty where it is nothing that a kernel could rely on."""
