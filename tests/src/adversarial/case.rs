@@ -154,6 +154,14 @@ impl Case {
         }
     }
 
+    /// Whether its time is more than it may be, and said to be worth little: others had the processors.
+    #[must_use]
+    pub fn is_disturbed(&self, evaluation: &Evaluation) -> bool {
+        let timing = if let Verdict::Correct(correct) = &evaluation.verdict { correct.timing.as_ref() } else { None };
+        let is_too_fast = timing.zip(self.speedup).is_some_and(|(timing, most)| timing.speedup > most);
+        is_too_fast && evaluation.findings.iter().any(|finding| finding.rule == "busy_processors")
+    }
+
     /// What is wrong with the verdict, if anything is.
     #[must_use]
     pub fn objection(&self, evaluation: &Evaluation) -> Option<String> {

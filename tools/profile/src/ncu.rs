@@ -22,6 +22,7 @@ use tokio::sync::Mutex;
 
 use crate::capture::Capture;
 use crate::claim::Ran;
+use crate::profiles::is_roomy;
 use crate::workers::{Asked, IDLE, Session, Workers};
 use crate::{ProfileError, ProfileRequest, Settings, import, kept, timed};
 
@@ -96,10 +97,7 @@ impl Ncu {
     pub(crate) async fn capture(&self, workers: &Arc<Workers>, request: &ProfileRequest) -> Result<(Capture, PathBuf), ProfileError> {
         let program = program(workers.settings()).ok_or_else(missing)?;
         let taken = self.counted(workers, request, &program).await;
-        if taken.as_ref().is_err_and(ProfileError::is_obstacle) {
-            // It would meet the same one.
-            self.rest();
-        } else {
+        if !taken.as_ref().is_err_and(ProfileError::is_obstacle) {
             self.prepare(workers, request.target);
         }
         taken
@@ -113,15 +111,33 @@ impl Ncu {
         let log = session.asked.worker.log().clone();
         let loaded = began.elapsed();
         let ran: Ran = session.ask("run", "timing calls").await.map_err(|error| worded(error, &log))?;
-        // Nothing is timed from here on: what the next one needs can start beside.
-        self.prepare(workers, request.target);
+        if is_roomy() {
+            self.prepare(workers, request.target);
+        }
+        let counted = self.ranged(workers, request, session, reports, &ran).await;
+        tracing::debug!(?loaded, ended = ?began.elapsed(), "a profile by Nsight Compute");
+        if counted.as_ref().is_err_and(ProfileError::is_obstacle) {
+            // It would meet the same one.
+            self.rest();
+        }
+        counted
+    }
+
+    /// Counts in one call of a module that was timed, and reads the report.
+    async fn ranged(
+        &self,
+        workers: &Workers,
+        request: &ProfileRequest,
+        mut session: Session,
+        reports: Scratch,
+        ran: &Ran,
+    ) -> Result<(Capture, PathBuf), ProfileError> {
+        let log = session.asked.worker.log().clone();
         // One at a time on this machine: ncu keeps its runs apart by a file in the folder for temporary files, and each worker has one of its own.
         let alone = turn(COUNTERS).await;
         let Ranged { calls } = session.ask("range", "counting with Nsight Compute").await.map_err(|error| worded(error, &log))?;
         drop(alone);
-        let counted = began.elapsed();
         let (_scratch, _log) = session.asked.leave(WRITING).await;
-        tracing::debug!(?loaded, ?counted, ended = ?began.elapsed(), "a profile by Nsight Compute");
         let kept = kept::keep(&workers.settings().cache_dir, &reports, REPORT)?;
         let said = log.tail(LOG_BYTES);
         let report = match kept {
@@ -132,7 +148,7 @@ impl Ncu {
         let kernels: u64 = capture.kernels.iter().map(|kernel| kernel.time.time_per_call_ns.0).sum();
         let is_busy = kernels as f64 >= BUSY * ran.wall_per_call_ns.0 as f64;
         capture.wall_per_call_ns = Some(if is_busy { ran.wall_per_call_ns } else { timed_alone(workers, request).await? });
-        capture.limits.splice(0..0, timed::limits(of_candidate));
+        capture.limits.splice(0..0, timed::limits(request.candidate.is_some()));
         Ok((capture, report))
     }
 

@@ -12,8 +12,13 @@ use crate::report::{Report, Subject};
 use crate::sections::{Reading, page};
 use crate::{ProfileError, ProfileRequest, Profiler, Settings, import};
 
-/// Processors of a machine on which something may start while something else is measured on a GPU.
+/// Processors of a machine on which something may start while something else is measured on a GPU: fewer have to leave measuring alone.
 const ROOMY: usize = 8;
+
+/// Whether what the next profile needs may start while one is taken, or a GPU is described.
+pub(crate) fn is_roomy() -> bool {
+    std::thread::available_parallelism().is_ok_and(|processors| processors.get() >= ROOMY)
+}
 
 /// Takes profiles and keeps them: what the server's tools and the command line both do.
 #[derive(Debug)]
@@ -36,8 +41,7 @@ impl Profiles {
 
     /// Describes a target of which profiles will be asked for: what they need to start is started beside.
     pub async fn introduce(&self, target: Target, say: &(dyn Fn(&str) + Sync)) -> Result<TargetDescription, ProfileError> {
-        // Few processors have to leave measuring alone.
-        if std::thread::available_parallelism().is_ok_and(|processors| processors.get() >= ROOMY) {
+        if is_roomy() {
             self.profiler.prepare(target);
         }
         let description = self.profiler.describe(target, say).await;
