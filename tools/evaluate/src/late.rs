@@ -3,7 +3,7 @@
 //! A process that holds the inputs of a batch before it is timed can work ahead, or know the answer from inputs like them. So they come
 //! after the candidate was stopped for the last time before its clock starts, from a draw of the problem's own distribution that it has not seen.
 //!
-//! All inputs of a timed batch do where rows can be moved in them: the candidate only makes room, and the supervisor writes them there, or on a GPU
+//! All inputs of a timed batch do where elements can be moved in them: the candidate only makes room, and the supervisor writes them there, or on a GPU
 //! the trusted worker. Otherwise a few calls of some batches get other inputs than those that were placed, and their outputs are always
 //! verified.
 

@@ -19,7 +19,7 @@ const SPOTS: u64 = 512;
 
 /// Whether inputs can be made to differ: elements of some tensor can be moved.
 pub(crate) fn is_possible(inputs: &Inputs) -> bool {
-    inputs.tensors.iter().enumerate().any(|(index, tensor)| match inputs.structures.get(index).and_then(Option::as_ref) {
+    inputs.tensors.iter().enumerate().any(|(index, tensor)| match inputs.places(index) {
         Some(places) => !places.elements.is_empty(),
         None => has_rows(tensor),
     })
@@ -43,7 +43,7 @@ impl Layers {
     /// Adds one of the inputs' tensors, rotated and stirred by a recipe.
     pub(crate) fn add(&mut self, window: Window, inputs: &Inputs, index: usize, recipe: Recipe) {
         if let Some(tensor) = inputs.tensors.get(index) {
-            self.add_tensor(window, tensor, inputs.structures.get(index).and_then(Option::as_ref), recipe);
+            self.add_tensor(window, tensor, inputs.places(index), recipe);
         }
     }
 
@@ -121,7 +121,7 @@ fn spots(among: u64, most: u64, stir: u32) -> impl Iterator<Item = Stirred> {
 
 /// Elements of a tensor with a structure in the place of others and of their mirror images.
 fn stirred_in_places(places: &Places, stir: u32) -> impl Iterator<Item = Stirred> {
-    let Places { elements, mirrors, unit: _ } = places;
+    let Places { elements, mirrors, .. } = places;
     let among = elements.len().min(mirrors.len()) as u64;
     spots(among, among, stir).flat_map(|Stirred { from, to, count }| {
         let (from, to, mirror) = (elements[from as usize], elements[to as usize], mirrors[to as usize]);
@@ -208,7 +208,8 @@ mod tests {
     #[test]
     fn only_elements_with_a_place_are_moved_and_their_mirror_images_too() {
         // Of a symmetric matrix of four rows without its corners.
-        let places = Places { elements: vec![0, 1, 5, 6, 10, 15], mirrors: vec![0, 4, 5, 9, 10, 15], unit: 4 };
+        let form = Places { shape: vec![4, 4], strides: vec![4, 1], ..Places::default() };
+        let places = Places { elements: vec![0, 1, 5, 6, 10, 15], mirrors: vec![0, 4, 5, 9, 10, 15], unit: 4, ..form.clone() };
         let inputs = inputs(&[&tensor("float32", &[4, 4], &[4, 1])], vec![Some(places)]);
         assert!(is_possible(&inputs));
         let mut layers = Layers::default();
@@ -218,8 +219,10 @@ mod tests {
             (0..piece.bytes / 4).for_each(|i| values[(piece.address / 4 + i) as usize] = (from - 1000) / 4 + i);
         }
         assert_eq!(values, [6, 1, 2, 3, 1, 5, 5, 7, 8, 5, 1, 11, 12, 13, 14, 0]);
-        let fixed = Inputs { structures: vec![Some(Places::default())].into(), ..inputs };
+        let fixed = Inputs { structures: vec![Some(form)].into(), ..inputs };
         assert!(!is_possible(&fixed));
+        let other = Inputs { tensors: vec![tensor("float32", &[2, 8], &[8, 1])], ..fixed };
+        assert!(is_possible(&other), "what is known of one form is not known of another");
     }
 
     /// The same figures as in the trusted worker's tests (`test_values.py`).

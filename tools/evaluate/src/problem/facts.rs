@@ -51,6 +51,9 @@ pub(crate) struct Places {
     pub(crate) mirrors: Vec<u64>,
     /// The bytes of an element.
     pub(crate) unit: u64,
+    /// The form of the tensor: in a draw of another one these are not its elements.
+    pub(crate) shape: Vec<u64>,
+    pub(crate) strides: Vec<u64>,
 }
 
 /// How a problem wants to be called, beside the usual way.

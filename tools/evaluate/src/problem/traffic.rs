@@ -22,6 +22,14 @@ pub(crate) struct Inputs {
     pub(crate) structures: Arc<[Option<Places>]>,
 }
 
+impl Inputs {
+    /// How elements of a tensor may be moved about; none where anyhow, or not known for its form: shapes may depend on chance.
+    pub(crate) fn places(&self, index: usize) -> Option<&Places> {
+        let (known, tensor) = (self.structures.get(index)?.as_ref()?, self.tensors.get(index)?);
+        (tensor["shape"] == json!(known.shape) && tensor["strides"] == json!(known.strides)).then_some(known)
+    }
+}
+
 /// What `draw` and `share` say.
 #[derive(Deserialize)]
 pub(super) struct Drawn {
@@ -37,7 +45,7 @@ pub(super) struct Drawn {
 
 impl Drawn {
     pub(super) fn inputs(self, fds: Vec<OwnedFd>, structures: &Arc<[Option<Places>]>) -> Inputs {
-        // Shapes may depend on chance, and with them which tensor is which.
+        // How many there are may depend on chance, and with that which is which.
         let structures = if structures.len() == self.tensors.len() { Arc::clone(structures) } else { Arc::default() };
         Inputs { tree: self.inputs, tensors: self.tensors, arena: fds.into_iter().next(), label: self.label, structures }
     }

@@ -20,7 +20,8 @@ _detach, _storage, _offset = Tensor.detach, Tensor.untyped_storage, Tensor.stora
 
 _MAX_ELEMENTS = 1 << 62
 _MAX_DIMENSIONS = 64
-_WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+#: Types of every size of element that can be indexed and compared bit by bit.
+WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def editable_copy(tensor: Tensor, device: torch.device) -> tuple[Tensor, Tensor]
     Where elements overlap (expanded tensors) the second one is the flat window, so that writes reach each element once.
     """
     copy, window = _fresh(tensor, device)
-    if not _overlaps(tensor):
+    if not overlaps(tensor):
         return copy, copy
     elements = window.numel() // tensor.dtype.itemsize
     return copy, _over(window, tensor.dtype, (elements,), (1,))
@@ -114,7 +115,7 @@ def _fresh(tensor: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:
     return copy, window
 
 
-def _overlaps(tensor: Tensor) -> bool:
+def overlaps(tensor: Tensor) -> bool:
     """Whether two indices may address one element; errs on the side of yes."""
     reach = 0
     for stride, n in sorted((stride, n) for stride, n in zip(tensor.stride(), tensor.shape) if n > 1):
@@ -134,7 +135,7 @@ def same_bits(a: Tensor, b: Tensor) -> bool:
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
     a, b = (torch.view_as_real(t) if t.is_complex() else t for t in (a.detach(), b.detach()))
-    words = _WORDS[a.dtype.itemsize]
+    words = WORDS[a.dtype.itemsize]
     return torch.equal(a.contiguous().view(words), b.contiguous().view(words))
 
 

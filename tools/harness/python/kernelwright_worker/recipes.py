@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from .channel import WorkerError
-from .layout import Layout, can_scale, editable_copy, fresh_copy, window_of
+from .layout import WORDS, Layout, can_scale, editable_copy, fresh_copy, window_of
 from .structure import Structure
 from .trees import decode, encode, map_tensors, tensors_of
 
@@ -21,7 +21,6 @@ from .trees import decode, encode, map_tensors, tensors_of
 _ROWS = 64
 #: How many single elements are stirred at most, and what numbers are reduced by to choose them; as in the supervisor.
 _SPOTS, _PRIME = 512, (1 << 31) - 1
-_WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
 #: Bytes of a tensor up to which launching kernels costs more than what they do.
 _SMALL = 16 << 20
 
@@ -158,7 +157,7 @@ def write_each(windows: list[Tensor], tensor: Tensor, wanted: list[Recipe], stru
 
 def words_of(tensor: Tensor) -> Tensor:
     """The window of a tensor as a flat one of a type of the same size that can be indexed, whatever its own is."""
-    return window_of(tensor.detach()).view(_WORDS[tensor.dtype.itemsize])
+    return window_of(tensor.detach()).view(WORDS[tensor.dtype.itemsize])
 
 
 @dataclass(frozen=True)

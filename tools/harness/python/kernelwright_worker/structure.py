@@ -15,14 +15,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .layout import can_scale
+from .layout import WORDS, can_scale, overlaps
 from .trees import tensors_of
 
 #: Places of which elements are moved about, at most.
 _MOST_PLACES = 4096
 #: Fewer values than this come in ascending order by chance.
 _FEWEST_IN_ORDER = 4
-_SIGNED = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 @dataclass(frozen=True)
@@ -61,8 +60,9 @@ class Structure:
         return None if self.zeros is None else (~self.zeros).nonzero()
 
     def to_json(self) -> dict[str, Any]:
-        """What a supervisor has to know that only moves bytes."""
-        return {"elements": self.places.tolist(), "mirrors": self.mirrors.tolist(), "unit": self.unit}
+        """What a supervisor has to know that only moves bytes, and of tensors of which form."""
+        places = {"elements": self.places.tolist(), "mirrors": self.mirrors.tolist()}
+        return {**places, "unit": self.unit, "shape": list(self.shape), "strides": list(self.strides)}
 
     def told(self) -> str:
         """What the tensor is, in words; empty where it is nothing that a kernel could rely on."""
@@ -114,6 +114,9 @@ def _floats(first: Tensor, second: Tensor) -> Structure | None:
     # What is the same every time may be a mask or a table, and has to be read.
     if torch.equal(first, second):
         zeros, symmetric = None, False
+    # Other draws change what shares memory at once, without knowing which element it is.
+    if overlaps(first):
+        zeros, symmetric, ascending = None, False, False
     if zeros is None and not symmetric and not ascending and first.is_contiguous():
         return None
     allowed = torch.full(first.shape, not ascending, device=first.device)
@@ -136,9 +139,9 @@ def _integers(first: Tensor, second: Tensor) -> Structure:
     They may be indices, so they stay in their column: another column may be that of another table. Where none comes twice they may have to be
     different, and where they are in order, offsets: such ones are not moved.
     """
-    words = [tensor.contiguous().view(_SIGNED[tensor.dtype.itemsize]) if tensor.dtype.itemsize in _SIGNED else None for tensor in (first, second)]
+    words = [tensor.contiguous().view(WORDS[tensor.dtype.itemsize]) for tensor in (first, second)]
     places = torch.empty(0, dtype=torch.int64, device=first.device)
-    if all(word is not None and not _is_ascending(word) and _repeats(word, -1) and (_rows(word) == 1 or _repeats(word, 0)) for word in words):
+    if all(not _is_ascending(word) and _repeats(word, -1) and (_rows(word) == 1 or _repeats(word, 0)) for word in words):
         count, columns = first.numel(), first.shape[-1] if _rows(first) > 1 else 1
         places = _some(torch.arange(random.SystemRandom().randrange(columns), count, columns, device=first.device))
     return _over(first, places, places)
@@ -164,10 +167,8 @@ def _some(places: Tensor) -> Tensor:
 
 def _over(tensor: Tensor, places: Tensor, mirrors: Tensor, *what: Any) -> Structure:
     """The structure of a tensor with these places, counted in the order of its elements."""
-    places, mirrors = (_in_window(tensor, counted) for counted in (places, mirrors))
-    if (tensor.numel() - 1) * tensor.dtype.itemsize and any(n > 1 and stride == 0 for n, stride in zip(tensor.shape, tensor.stride())):
-        # Elements that share memory are one place.
-        places = mirrors = places.unique()
+    # Elements that share memory are one place.
+    places, mirrors = torch.stack([_in_window(tensor, counted) for counted in (places, mirrors)]).unique(dim=1)
     return Structure(tensor.shape, tensor.stride(), tensor.dtype.itemsize, places, mirrors, *what)
 
 
