@@ -138,10 +138,28 @@ impl Candidate {
 
     /// Constructs the module with the problem's arguments and state; the time that took.
     pub(crate) async fn construct(&mut self, problem: &Problem) -> Result<Duration, Stop> {
+        self.construct_in(problem, None).await
+    }
+
+    /// The same in another state from the beginning, which follows from a seed, where there is one.
+    pub(crate) async fn construct_in(&mut self, problem: &Problem, state: Option<u32>) -> Result<Duration, Stop> {
         let facts = &problem.facts;
-        let fields = json!({"init": facts.init, "tensors": facts.tensors, "state": facts.state, "form": facts.form});
+        let fields = json!({
+            "init": facts.init, "tensors": facts.tensors, "state": facts.state, "form": facts.form,
+            "vary": state, "carries_state": facts.carries_state,
+        });
         let fds: Vec<_> = problem.construction().into_iter().collect();
         Ok(self.ask(Phase::Construct, "construct", fields, &fds).await?.wall)
+    }
+
+    /// Has its module hold another state, which follows from a seed, or the first one again; the names that the module does not have.
+    pub(crate) async fn vary(&mut self, state: Option<u32>) -> Result<Vec<String>, Stop> {
+        #[derive(Deserialize)]
+        struct Adopted {
+            unmatched: Vec<String>,
+        }
+        let reply = self.ask(Phase::Run, "vary", json!({"seed": state}), &[]).await?;
+        Ok(claim::<Adopted>(reply.ok)?.unmatched)
     }
 
     /// Gives it the inputs of one call.

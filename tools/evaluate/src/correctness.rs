@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::EvaluateError;
 use crate::baselines::{self, Reload};
 use crate::candidate::{Call, Candidate};
-use crate::draws::{self, Draw};
+use crate::draws::{self, Draw, DrawKind};
 use crate::problem::{BASE, Inputs, Problem};
 use crate::verdict::Stop;
 use crate::wire;
@@ -35,6 +35,8 @@ pub(crate) struct Passed {
     pub(crate) written_per_call: u64,
     /// What one call returns.
     pub(crate) returned: Returned,
+    /// Draws in which a few elements decide, as far as the reference has answers on them.
+    pub(crate) decisive: Vec<DrawKind>,
 }
 
 /// What a call returns, as far as it matters to saying where it lies.
@@ -72,6 +74,7 @@ pub(crate) async fn check(
         bytes_per_call: 0,
         written_per_call: 0,
         returned: Returned::default(),
+        decisive: vec![],
     };
     let mut base = Some(base);
     for (index, &draw) in draws.iter().enumerate() {
@@ -91,6 +94,7 @@ pub(crate) async fn check(
         };
         let label = format!("trial {} ({})", index + 1, inputs.label);
         passed.trials.ran.push(inputs.label.clone());
+        let skipped = passed.trials.skipped.len();
         let first = trial(problem, candidate, Entries::same(entry), &inputs, &label, &mut passed).await?;
         if index == 0 {
             passed.first_call = first.wall;
@@ -100,6 +104,9 @@ pub(crate) async fn check(
             again(problem, candidate, &label, reload, &mut passed).await?;
         } else {
             problem.forget(&[entry]).await?;
+            if draws::DECISIVE.contains(&draw.kind) && passed.trials.skipped.len() == skipped {
+                passed.decisive.push(draw.kind);
+            }
         }
     }
     Ok(passed)
@@ -145,6 +152,17 @@ async fn transformed(problem: &mut Problem, entry: u32, draw: Draw, reload: &Rel
         }
         drawn => drawn,
     }
+}
+
+/// One trial more, on the inputs of an entry that both sides name alike.
+pub(crate) async fn one(
+    problem: &mut Problem,
+    candidate: &mut Candidate,
+    entry: u32,
+    inputs: &Inputs,
+    passed: &mut Passed,
+) -> Result<(), Stop> {
+    trial(problem, candidate, Entries::same(entry), inputs, &inputs.label, passed).await.map(drop)
 }
 
 /// The problem's own draw has run while it was loaded; without it there is nothing to compare.

@@ -12,6 +12,9 @@ pub(crate) enum DrawKind {
     Small,
     Shifted,
     Tiny,
+    /// Where few numbers come of many inputs: a few elements decide.
+    Uneven,
+    Spiked,
     /// The base entry's inputs with a few elements changed.
     Touched,
 }
@@ -26,6 +29,8 @@ impl DrawKind {
             Self::Small => "small",
             Self::Shifted => "shifted",
             Self::Tiny => "tiny",
+            Self::Uneven => "uneven",
+            Self::Spiked => "spiked",
             Self::Touched => "touched",
         }
     }
@@ -40,21 +45,31 @@ pub(crate) struct Draw {
 }
 
 /// The draws of an evaluation: the problem's own distribution first (timing builds on it), then one of each kind that has exposed
-/// a class of tricks, the most telling first; beyond those the problem's own again with other seeds.
-pub(crate) fn plan(trials: NonZeroU32) -> Vec<Draw> {
+/// a class of tricks, the most telling first; beyond those the problem's own again with other seeds. A reduction has two more.
+pub(crate) fn plan(trials: NonZeroU32, reduces: bool) -> Vec<Draw> {
     use DrawKind::{Problem, Scaled, Shifted, Small, Special, Structured, Tiny};
     const ORDER: [DrawKind; 7] = [Problem, Scaled, Structured, Special, Small, Shifted, Tiny];
-    (0..trials.get() as usize).map(|trial| Draw { kind: ORDER.get(trial).copied().unwrap_or(Problem), seed: random_u32() }).collect()
+    let kinds = (0..trials.get() as usize).map(|trial| ORDER.get(trial).copied().unwrap_or(Problem));
+    let more = if reduces { DECISIVE.as_slice() } else { &[] };
+    kinds.chain(more.iter().copied()).map(|kind| Draw { kind, seed: random_u32() }).collect()
 }
+
+/// Draws in which a few elements in unknown places decide what a reduction comes to.
+pub(crate) const DECISIVE: [DrawKind; 2] = [DrawKind::Uneven, DrawKind::Spiked];
 
 /// The base entry's inputs once more, a few elements changed: what is remembered by address or by a look at some elements is then wrong.
 pub(crate) fn touched() -> Draw {
-    Draw { kind: DrawKind::Touched, seed: random_u32() }
+    of_kind(DrawKind::Touched)
 }
 
 /// Inputs of the problem's own distribution under a seed of their own.
 pub(crate) fn fresh() -> Draw {
-    Draw { kind: DrawKind::Problem, seed: random_u32() }
+    of_kind(DrawKind::Problem)
+}
+
+/// The same, changed as a kind says.
+pub(crate) fn of_kind(kind: DrawKind) -> Draw {
+    Draw { kind, seed: random_u32() }
 }
 
 /// A number the candidate cannot know. Without system randomness there are no secrets; the time is the best that is left.
@@ -76,9 +91,10 @@ mod tests {
 
     #[test]
     fn the_first_draw_is_the_problems_own_and_seeds_differ() {
-        let plan = plan(NonZeroU32::new(8).unwrap());
-        let kinds: Vec<_> = plan.iter().map(|draw| draw.kind.as_str()).collect();
-        assert_eq!(kinds, ["problem", "scaled", "structured", "special", "small", "shifted", "tiny", "problem"]);
-        assert_ne!(plan[6].seed, plan[7].seed);
+        let names = |plan: &[Draw]| plan.iter().map(|draw| draw.kind.as_str()).collect::<Vec<_>>();
+        let eight = plan(NonZeroU32::new(8).unwrap(), false);
+        assert_eq!(names(&eight), ["problem", "scaled", "structured", "special", "small", "shifted", "tiny", "problem"]);
+        assert_ne!(eight[6].seed, eight[7].seed);
+        assert_eq!(names(&plan(NonZeroU32::new(2).unwrap(), true)), ["problem", "scaled", "uneven", "spiked"]);
     }
 }

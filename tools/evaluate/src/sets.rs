@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::EvaluateError;
-use crate::problem::{Facts, Places, Problem, unmeasured};
+use crate::problem::{Facts, Places, Problem, State, unmeasured};
 use crate::verdict::Stop;
 
 /// What is kept of the sets that are not selected.
@@ -31,6 +31,11 @@ impl Problem {
     /// How many sets of inputs there are; at least one.
     pub(crate) fn count_sets(&self) -> usize {
         self.facts.sets.len().max(1)
+    }
+
+    /// Whether the first set is selected.
+    pub(crate) fn is_first_set(&self) -> bool {
+        self.sets.selected == 0
     }
 
     /// The selected set in words.
@@ -56,6 +61,7 @@ impl Problem {
     pub(crate) async fn inherit(&mut self, lost: Self) -> Result<(), EvaluateError> {
         self.baselines = lost.baselines;
         self.lost_on = lost.lost_on;
+        self.state = if lost.state == State::Kept { State::Kept } else { State::Own };
         self.takes_scaled = lost.takes_scaled;
         self.moves = lost.moves;
         let set = lost.sets.selected;
@@ -72,6 +78,8 @@ impl Problem {
             degenerate: Option<String>,
             structures: Arc<[Option<Places>]>,
             structure: Vec<String>,
+            #[serde(default)]
+            reduces: bool,
             reference_ns: u64,
             #[serde(default)]
             device_memory: Option<u64>,
@@ -81,9 +89,9 @@ impl Problem {
         self.moves = None;
         let (new, _): (Selected, _) = self.ask("select", json!({"set": set}), &[]).await?;
         self.sets.selected = set;
-        let Facts { inputs, outputs, degenerate, structures, structure, reference_ns, device_memory, .. } = &mut self.facts;
+        let Facts { inputs, outputs, degenerate, structures, structure, reduces, reference_ns, device_memory, .. } = &mut self.facts;
         (*inputs, *outputs, *degenerate) = (new.inputs, new.outputs, new.degenerate);
-        (*structures, *structure) = (new.structures, new.structure);
+        (*structures, *structure, *reduces) = (new.structures, new.structure, new.reduces);
         (*reference_ns, *device_memory) = (new.reference_ns, new.device_memory);
         self.note_degenerate();
         Ok(())

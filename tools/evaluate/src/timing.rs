@@ -15,7 +15,7 @@ use crate::checks::{Checks, Turn};
 use crate::clocks::{agree, disagreement, time_of};
 use crate::cores::SameCore;
 use crate::correctness::Returned;
-use crate::draws::random_below;
+use crate::draws::{DrawKind, random_below};
 use crate::late::{self, Ready};
 use crate::problem::{Placed, Problem, TimedOutcomes};
 use crate::samples::{FEWEST_PAIRS, Samples};
@@ -102,6 +102,8 @@ pub(crate) struct Session {
     pub(crate) first_call: Duration,
     pub(crate) returned: Returned,
     pub(crate) trials: Trials,
+    /// What inputs of timed calls may be drawn as beside the problem's own way.
+    pub(crate) decisive: Vec<DrawKind>,
 }
 
 impl Session {
@@ -162,7 +164,7 @@ pub(crate) async fn measure(
         if is_renewed {
             // These were made from the inputs that there have been so far.
             verify(problem, unverified.take(), &mut checks, &session.trials).await?;
-            unseen = late::unseen(problem).await?;
+            unseen = late::unseen(problem, &session.decisive).await?;
         }
         // Of a length that nobody knows: a candidate that skips calls cannot tell which one is the last.
         let length = || candidate_calls - random_below(candidate_calls / VARIED + 1);

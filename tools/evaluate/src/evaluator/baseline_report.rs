@@ -1,7 +1,5 @@
 //! What a candidate has to beat, measured without one.
 
-use std::num::NonZeroU32;
-
 use kernelwright_protocol::{BaselineReport, ProblemId, Target};
 
 use super::Evaluator;
@@ -45,7 +43,7 @@ impl Evaluator {
         let (mut inputs, mut outputs, mut measured) = (vec![], vec![], vec![]);
         for set in 0..problem.count_sets() {
             problem.select(set).await?;
-            let base = draws::plan(NonZeroU32::MIN)[0];
+            let base = draws::fresh();
             let drawn = problem.draw(BASE, base).await?.map_err(correctness::base_failed)?;
             // Outputs are about as large as inputs; a batch that is shorter than wanted does no harm.
             let room = Room::of_one_side(2 * wire::total_bytes(&drawn.tensors), &self.inner.settings.limits, &problem);

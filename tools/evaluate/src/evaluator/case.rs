@@ -22,6 +22,9 @@ use crate::{EvaluateRequest, Limits, floor, sets};
 /// A turn that comes within this needs no word.
 const SOON: Duration = Duration::from_millis(300);
 
+/// Why some problems have no time.
+const CARRIES_STATE: &str = "the module's outputs depend on the calls before: each call was compared from the module's first state on, and calls in a row are other ones";
+
 /// One candidate on one problem, with both workers running.
 pub(super) struct Case<'a> {
     /// When the evaluation began.
@@ -48,8 +51,8 @@ impl Case<'_> {
         say: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<Correct, Stop> {
         let setting = Setting { threads: self.workshop.threads(self.triton), ..problem.setting };
-        let draws = draws::plan(self.request.options.trials);
         problem.select(0).await?;
+        let draws = draws::plan(self.request.options.trials, problem.facts.reduces);
         say("building the candidate");
         // What the first trial should give is computed while compilers work.
         let offer = Offer { problem_name: self.request.problem_name.clone(), constants: problem.facts.constants.clone() };
@@ -75,7 +78,7 @@ impl Case<'_> {
             let (base, draws) = if let Some(first) = first.take() {
                 first
             } else {
-                let draws = draws::plan(self.request.options.trials);
+                let draws = draws::plan(self.request.options.trials, problem.facts.reduces);
                 (problem.draw(BASE, draws[0]).await?.map_err(correctness::base_failed)?, draws)
             };
             let name = problem.set_name();
@@ -98,9 +101,15 @@ impl Case<'_> {
     ) -> Result<Correct, Stop> {
         let EvaluateRequest { problem_source: source, problem_name: name, .. } = self.request;
         let reload = Reload { workshop: self.workshop, source, name, setting: problem.setting, base: draws[0] };
-        let passed = correctness::check(problem, candidate, base, draws, &reload, say).await?;
+        let mut passed = correctness::check(problem, candidate, base, draws, &reload, say).await?;
+        if problem.is_first_set() {
+            self.follows_state(problem, candidate, &reload, &mut passed, say).await?;
+        }
         if !self.request.options.measure {
             return Ok(untimed(passed, "the request asked for correctness only"));
+        }
+        if problem.facts.carries_state {
+            return Ok(untimed(passed, CARRIES_STATE));
         }
         if self.triton == TritonMode::Interpreted {
             return Ok(untimed(passed, "Triton's interpreter checks correctness only; times need a GPU"));
@@ -150,6 +159,7 @@ impl Case<'_> {
             first_call: passed.first_call,
             returned: passed.returned,
             trials: passed.trials.clone(),
+            decisive: std::mem::take(&mut passed.decisive),
         };
         let measured = timing::measure(problem, candidate, session, say).await?;
         floor::check(problem, &measured.timing, passed.written_per_call).await?;

@@ -4,6 +4,7 @@ mod attempt;
 mod baseline_report;
 mod case;
 mod judgement;
+mod other_state;
 
 use std::path::PathBuf;
 use std::sync::Arc;

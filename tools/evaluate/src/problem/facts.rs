@@ -26,6 +26,12 @@ pub(crate) struct Facts {
     /// What inputs are in every draw, in words.
     #[serde(default)]
     pub(crate) structure: Vec<String>,
+    /// Whether its outputs are few numbers of many.
+    #[serde(default)]
+    pub(crate) reduces: bool,
+    /// Whether what a call gives depends on the calls before it.
+    #[serde(default)]
+    pub(crate) carries_state: bool,
     /// One run of the reference.
     pub(crate) reference_ns: u64,
     /// Device memory that was free; absent on `cpu`.

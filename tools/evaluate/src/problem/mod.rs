@@ -38,6 +38,8 @@ pub(crate) struct Problem {
     copy_rate: Option<f64>,
     /// Draws on which the reference has lost its device.
     pub(crate) lost_on: Vec<DrawKind>,
+    /// What its reference holds.
+    pub(crate) state: State,
     /// Whether its reference takes its inputs times a factor, as calls that baselines are measured by have them.
     pub(crate) takes_scaled: bool,
     /// How far inputs may be moved about.
@@ -63,6 +65,7 @@ impl Problem {
             base: (Value::Null, vec![]),
             copy_rate: None,
             lost_on: vec![],
+            state: State::Own,
             takes_scaled: true,
             moves: None,
             rests: false,
@@ -131,6 +134,30 @@ impl Problem {
     pub(crate) async fn share(&mut self, entry: u32) -> Result<Inputs, EvaluateError> {
         let (drawn, fds): (Drawn, _) = self.ask("share", json!({"entry": entry}), &[]).await?;
         Ok(drawn.inputs(fds, &self.facts.structures))
+    }
+
+    /// Has the reference hold another state, which follows from a seed, or its own again: the names of what holds other values. There are none, and
+    /// its state is its own, where nothing of it is one value when it is built, or where its outputs do not show it.
+    pub(crate) async fn vary(&mut self, state: Option<u32>) -> Result<Vec<String>, EvaluateError> {
+        #[derive(Deserialize)]
+        struct Varied {
+            names: Vec<String>,
+        }
+        if self.state == State::Kept {
+            return Ok(vec![]);
+        }
+        // Noted before: an evaluation may be given up while this is asked.
+        self.state = State::Another;
+        let (Varied { names }, _) = self.ask("vary", json!({"seed": state}), &[]).await?;
+        if names.is_empty() {
+            self.state = State::Own;
+        }
+        Ok(names)
+    }
+
+    /// Leaves its state as it is from here on: the reference loses its device in another one.
+    pub(crate) fn keeps_state(&mut self) {
+        self.state = State::Kept;
     }
 
     /// The inputs of a deep check, in memory of the host: those that the problem offers for it, else those of its smallest set.
@@ -242,6 +269,9 @@ impl Problem {
     /// Frees every entry.
     pub(crate) async fn forget_all(&mut self) -> Result<(), EvaluateError> {
         self.rests = false;
+        if self.state == State::Another {
+            self.vary(None).await?;
+        }
         self.ask::<Value>("clear", json!({}), &[]).await?;
         self.ask::<Value>("forget", json!({"all": true}), &[]).await.map(drop)
     }
@@ -376,6 +406,17 @@ impl Problem {
     ) -> Result<(T, Vec<OwnedFd>), EvaluateError> {
         request(&mut self.worker, op, fields, fds, trusted::STEP).await
     }
+}
+
+/// What the module of a problem holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// What it was built with.
+    Own,
+    /// Other values, or possibly so.
+    Another,
+    /// What it was built with, for good.
+    Kept,
 }
 
 /// What preparing a baseline came to.

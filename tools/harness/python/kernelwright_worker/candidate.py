@@ -11,6 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from time import perf_counter_ns
 from types import ModuleType
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import failures, forms
+from . import another_state, failures, forms
 from .channel import WorkerError
 from .device import Device, seed_all
 from .forms import Form
@@ -34,6 +35,7 @@ _PROCESSES = os.path.dirname(multiprocessing.__file__) + os.sep
 _clock = perf_counter_ns
 _no_grad = torch.no_grad
 _describe = failures.describe
+_of_one_value, _varied, _built_with = another_state.of_one_value, another_state.varied, another_state.built_with
 
 
 class Candidate:
@@ -48,6 +50,10 @@ class Candidate:
         #: What is called where there is no class.
         self._kernel: Any = None
         self._module: Any = None
+        #: What the module holds before every run, where calls depend on those before them.
+        self._before_runs: list[tuple[str, Tensor]] = []
+        #: What of the reference's state holds one value before the first call.
+        self._of_one_value: dict[str, Tensor] = {}
         #: What it can import of the problem.
         self._offered: ModuleType | None = None
 
@@ -102,24 +108,40 @@ class Candidate:
         specification.loader.exec_module(module)
         return module
 
-    def construct(self, init: list[Any], state: list[tuple[str, Tensor]], form: Form) -> dict[str, Any]:
-        """Builds `ModelNew` as the reference was built, copies the reference's state by name and gives it the problem's form."""
+    def construct(
+        self, init: list[Any], state: list[tuple[str, Tensor]], form: Form, seed: int | None = None, carries_state: bool = False
+    ) -> dict[str, Any]:
+        """Builds `ModelNew` as the reference was built, copies the reference's state by name and gives it the problem's form; with a seed in another
+        state from the beginning. Where it `carries_state` from call to call, every run begins with the reference's."""
+        self._of_one_value = _of_one_value(dict(state))
+        self._before_runs = state if carries_state else []
         if form.numpy:
             # There are no arrays on a GPU: its candidates work on tensors.
             init, form = (forms.arrays_for(init), form) if not self._device.is_cuda else (init, Form())
         start = _clock()
         self._device.set_flags()
         seed_all(self._seed)
-        module = self.guarded("construct", "construct", lambda: self._build(init))
+        module = self.guarded("construct", "construct", lambda: self._build(init, seed))
         matched, unmatched = self.guarded("construct", "construct", lambda: self._adopt(module, state))
+        if seed is not None:
+            others = _varied(self._of_one_value, seed)
+            self.guarded("construct", "construct", lambda: self._adopt(module, list(others.items())))
         self._device.synchronize()
         self._module = form.around(module, self._device.torch)
         return {"construct_ns": _clock() - start, "matched": matched, "unmatched": unmatched}
 
-    def _build(self, init: list[Any]) -> Any:
+    def vary(self, seed: int | None) -> dict[str, Any]:
+        """Goes over to another state; without a seed, back to the first one."""
+        state = self._of_one_value if seed is None else _varied(self._of_one_value, seed)
+        _matched, unmatched = self.guarded("run", "run", lambda: self._adopt(self._module, list(state.items())))
+        self._device.synchronize()
+        return {"unmatched": unmatched}
+
+    def _build(self, init: list[Any], seed: int | None) -> Any:
         if self._class is None:
             return self._kernel
-        module = self._class(*init)
+        with nullcontext() if seed is None else _built_with(self._of_one_value, seed):
+            module = self._class(*init)
         if isinstance(module, torch.nn.Module):
             return module.eval().to(self._device.torch)
         if not callable(module):
@@ -148,6 +170,9 @@ class Candidate:
         """One synchronised call; what it returned and nanoseconds."""
         module = self.module()
         self._device.set_flags()
+        if self._before_runs:
+            self.guarded("run", "run", lambda: self._adopt(module, self._before_runs))
+            self._device.synchronize()
 
         def call() -> tuple[Any, int]:
             with _no_grad():

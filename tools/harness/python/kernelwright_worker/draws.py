@@ -26,10 +26,15 @@ LABELS = {
     "structured": "equal rows, a block of zeros, sign flips",
     "special": "denormals, zeros, a NaN and an inf",
     "tiny": "denormals and zeros",
+    "uneven": "all but a few elements far smaller",
+    "spiked": "a few elements far larger",
     "touched": "the first inputs again, a few elements changed",
     "nudged": "last digits changed",
 }
 
+#: So many elements are singled out in `uneven` and `spiked` draws, or one in so many where there are few; all others shrink by powers of two until they
+#: add up to as much as these, or by the most that sums and 16 bits bear. `spiked` ones grow by a factor.
+_SINGLED, _AMONG, _SHRUNK, _SHRUNK_SHORT, _SPIKE = 32, 16, 20, 8, 64.0
 #: One element in so many changes in a `touched` draw, all of them in a row.
 _TOUCHED = 512
 
@@ -56,8 +61,11 @@ def transform(
             structure = None
         if can_scale(tensor) and tensor.numel():
             elements = elements.detach()
+            free = structure and structure.free()
             if kind == "touched":
-                _touch(elements, random_numbers, structure and structure.free())
+                _touch(elements, random_numbers, free)
+            elif kind in ("uneven", "spiked"):
+                _single_out(elements, random_numbers, free, kind == "spiked")
             else:
                 change(elements)
             if structure is not None:
@@ -101,6 +109,23 @@ def _specialise(elements: Tensor) -> None:
     last[-1] = float("inf")
     before = elements[(-1,) * (elements.dim() - 2) + (-2,)] if elements.dim() > 1 and elements.shape[-2] > 2 else last[-2:]
     before[0] = float("nan")
+
+
+def _single_out(elements: Tensor, random_numbers: random.Random, free: Tensor | None, grow: bool) -> None:
+    """A few elements in places that nobody knows decide what a reduction comes to: who takes a sample, or remembers, is wrong."""
+    among = elements.numel() if free is None else free.shape[0]
+    count = min(_SINGLED, among // _AMONG)
+    if not count or not elements.dim():
+        return
+    chosen = torch.tensor(random_numbers.sample(range(among), count), device=elements.device)
+    where = torch.unravel_index(chosen, elements.shape) if free is None else free[chosen].unbind(1)
+    kept = elements[where].clone()
+    if grow:
+        elements[where] = kept * _SPIKE
+        return
+    most = _SHRUNK_SHORT if elements.dtype == torch.float16 else _SHRUNK
+    elements.mul_(0.5 ** min(most, (elements.numel() // count).bit_length()))
+    elements[where] = kept
 
 
 def _touch(elements: Tensor, random_numbers: random.Random, free: Tensor | None) -> None:

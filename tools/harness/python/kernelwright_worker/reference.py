@@ -67,7 +67,11 @@ class Reference:
         self._device = device
         self.module = problem.build(init, seed, device)
         self._initial = self._state()
+        #: The module's own values of what holds others for the time being.
+        self._replaced: dict[str, Tensor] = {}
         self._stateful = False
+        #: Whether a call's outputs depend on the calls before it: every call that is compared begins with the initial state.
+        self.carries_state = False
         self._double: nn.Module | None = None
         self._double_ns: int | None = None
         self._no_double: str | None = None
@@ -86,7 +90,18 @@ class Reference:
         if self._initial.keys() != self._state().keys():
             self._initial = self._state()
         self._stateful = any(not same_bits(tensor, self.module.state_dict()[name]) for name, tensor in self._initial.items())
+        if self._stateful:
+            self.carries_state = self._goes_on(inputs, outputs)
         return outputs, nanoseconds
+
+    def _goes_on(self, inputs: list[Any], outputs: Any) -> bool:
+        """Whether a call that finds the state of the one before gives other outputs, or none."""
+        try:
+            return not agree(outputs, self._problem.run(self.module, self.copies(inputs)))
+        except WorkerError as error:
+            if "CUDA error" in error.message:
+                raise
+            return True
 
     def renew(self) -> None:
         """Forgets what is known of runs: the next inputs may be of other dtypes and sizes."""
@@ -94,7 +109,15 @@ class Reference:
 
     def initial_state(self) -> dict[str, Tensor]:
         """Parameters and buffers by name, as they are before the first call."""
-        return self._initial
+        return {**self._initial, **self._replaced}
+
+    def replace_state(self, others: dict[str, Tensor]) -> None:
+        """Holds these values in the place of its own, and its own again in the place of those that were replaced before."""
+        own = self.initial_state()
+        self.module.load_state_dict({**self._replaced, **others}, strict=False)
+        self._initial = {**own, **others}
+        self._replaced = {name: own[name] for name in others}
+        self._double = None
 
     def run(self, inputs: list[Any]) -> tuple[Any, list[Any], int]:
         """Outputs, the inputs after the call, and its time. The inputs given are left alone."""

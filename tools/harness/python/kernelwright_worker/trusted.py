@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import ceilings, cuda_ipc, degenerate, failures, recipes, structure
+from . import another_state, ceilings, cuda_ipc, degenerate, failures, recipes, structure
 from .arena import Arena, write_arena
 from .baselines import Baselines
 from .channel import Channel, Reply, WorkerError, serve
@@ -25,7 +25,7 @@ from .draws import LABELS, transform
 from .problem import Problem
 from .layout import same_bits
 from .locations import Locations
-from .reference import Expectation, Reference
+from .reference import Expectation, Reference, agree
 from .recipes import Recipe
 from .structure import Structure
 from .timing import Batch
@@ -35,6 +35,8 @@ from .trees import Untransportable, decode, describe, describe_value, encode, te
 #: Operations that compute much which is not kept, and how little of a GPU's memory has to be left for that to be given back: one part in so many.
 #: Between timed batches both sides hold what they need, and a GPU is slower for longer than a batch takes after much was freed.
 _HALF = 2
+#: Outputs with one number for so many of the inputs are those of a reduction.
+_REDUCED = 1024
 _LARGE = {"expect": _HALF, "compare": _HALF, "baseline": _HALF, "verify": 8}
 
 
@@ -79,7 +81,7 @@ class Trusted:
 
     def handlers(self) -> dict[str, Any]:
         """Every operation by name."""
-        names = ("select", "draw", "share", "expect", "compare", "verify", "forget", "baseline", "place", "refill", "takes", "time", "clear", "fill", "copy_rate", "device_state", "rest", "check_inputs")
+        names = ("select", "draw", "share", "vary", "expect", "compare", "verify", "forget", "baseline", "place", "refill", "takes", "time", "clear", "fill", "copy_rate", "device_state", "rest", "check_inputs")
         return {"load": self.load, "cuda_arch": _cuda_arch, **{name: self._on_loaded(name) for name in names}}
 
     def _on_loaded(self, name: str) -> Any:
@@ -129,6 +131,8 @@ class _Loaded:
             "degenerate": reason,
             "reference_ns": reference_ns,
             "device_memory": self._device.free_memory(),
+            "reduces": _reduces(inputs, outputs),
+            "carries_state": self._reference.carries_state,
             "structures": [found and found.to_json() for _tensor, found in known],
             "structure": [
                 f"tensor {index + 1} of the inputs, {describe(tensor)}, is {found.told()}" for index, (tensor, found) in enumerate(known) if found and found.told()
@@ -171,6 +175,28 @@ class _Loaded:
                 self._outbox = None  # not every system lets processes share device memory; then it goes through the host
         fd, entries = write_arena(tensors)
         return Reply({**answer, "tensors": entries}, [fd])
+
+    def vary(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        """Goes over to another state of the module; without a seed, back to its own."""
+        if body.get("seed") is None:
+            self._reference.replace_state({})
+            return {"names": []}
+        others = another_state.varied(self._reference.initial_state(), int(body["seed"]))
+        if not others or self._reference.carries_state:
+            return {"names": []}
+        inputs = self._base(0)
+        before = self._reference.run(inputs)[0]
+        self._reference.replace_state(others)
+        try:
+            after = self._reference.run(inputs)[0]
+            shows = not agree(before, after) and all(_no_answer(outputs, "problem") is None for outputs in (before, after))
+        except WorkerError as error:
+            if "CUDA error" in error.message:
+                raise
+            shows = False
+        if not shows:
+            self._reference.replace_state({})
+        return {"names": list(others) if shows else []}
 
     def expect(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         entry = body["entry"]
@@ -416,6 +442,12 @@ def _same_value(expected: Any, got: Any, device: torch.device) -> bool:
 
 def _floating(outputs: Any) -> list[Tensor]:
     return [tensor for tensor in tensors_of(outputs) if (tensor.is_floating_point() or tensor.is_complex()) and tensor.numel()]
+
+
+def _reduces(inputs: list[Any], outputs: Any) -> bool:
+    """Whether few numbers come of many: of any draw of a distribution the same within tolerance, or nearly."""
+    given, returned = (sum(tensor.numel() for tensor in tensors_of(values)) for values in (_floating(inputs), outputs))
+    return 0 < returned * _REDUCED <= given
 
 
 def _nans(outputs: Any) -> int:

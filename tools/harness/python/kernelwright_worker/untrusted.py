@@ -41,7 +41,7 @@ class Untrusted:
 
     def handlers(self) -> dict[str, Any]:
         """Every operation by name."""
-        names = ("open", "build", "construct", "inputs", "run", "place", "time", "held", "trace", "forget", "clear")
+        names = ("open", "build", "construct", "vary", "inputs", "run", "place", "time", "held", "trace", "forget", "clear")
         return {name: self._watched(name, getattr(self, name)) for name in names}
 
     def _watched(self, name: str, operation: Any) -> Any:
@@ -90,10 +90,16 @@ class Untrusted:
         candidate, _device, _batch = self._built("construct")
         tensors = self._received(body, fds)
         state = [(name, tensors[place["tensor"]]) for name, place in body["state"]]
-        constructed = candidate.construct(decoded(body["init"], [_fresh_copy(tensor, tensor.device) for tensor in tensors]), state, Form.parse(body.get("form")))
+        init = decoded(body["init"], [_fresh_copy(tensor, tensor.device) for tensor in tensors])
+        constructed = candidate.construct(init, state, Form.parse(body.get("form")), body.get("vary"), bool(body.get("carries_state")))
         if self._integrity is not None:
             self._integrity.calls_begin()
         return constructed
+
+    def vary(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        candidate, device, _batch = self._built("vary")
+        device.set_flags()
+        return candidate.vary(body.get("seed"))
 
     def inputs(self, body: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         _candidate, device, _batch = self._built("inputs")

@@ -1,0 +1,110 @@
+"""Another state of a module: the same on both sides, whatever tensors are called, and given back afterwards."""
+
+from __future__ import annotations
+
+import unittest
+
+from support import DEVICES
+
+import torch
+from torch import nn
+
+from kernelwright_worker.another_state import built_with, varied
+from kernelwright_worker.device import Device
+from kernelwright_worker.problem import Problem
+from kernelwright_worker.reference import Reference, agree
+
+
+class Norms(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 6)
+        self.norm = nn.BatchNorm1d(6)
+        self.gate = nn.Parameter(torch.zeros(3))
+        self.register_buffer("mask", torch.full((3,), -torch.inf))
+
+
+class OtherNames(nn.Module):
+    """What is folded when it is built, out of modules and tensors under other names, some of which are gone afterwards."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        norm = nn.BatchNorm1d(6)
+        self.scale = norm.weight.detach() / norm.running_var
+        self.shift = norm.bias.detach() - norm.running_mean
+        self.closed = nn.Parameter(torch.zeros(3))
+        self.scratch = torch.zeros(3)
+
+
+class States(unittest.TestCase):
+    def test_what_holds_one_finite_value_holds_others(self) -> None:
+        state = Norms().state_dict()
+        others = varied(state, 7)
+        self.assertEqual(set(others), {"norm.weight", "norm.bias", "norm.running_mean", "norm.running_var", "gate"})
+        for name, other in others.items():
+            distance = (other - state[name]).abs()
+            self.assertTrue(bool((distance >= 0.19).all() and (distance <= 0.51).all()), name)
+        self.assertTrue(torch.equal(others["norm.weight"], others["norm.running_var"]), "equal tensors stay equal")
+        self.assertFalse(torch.equal(others["gate"], varied(state, 8)["gate"]))
+
+    def test_modules_are_built_with_it_under_any_name(self) -> None:
+        state = Norms().state_dict()
+        others = varied(state, 7)
+        with built_with(state, 7):
+            built, same = OtherNames(), Norms()
+        self.assertTrue(torch.equal(built.scale, torch.ones(6)), "a scale of one and a variance of one are the same tensor")
+        self.assertTrue(torch.equal(built.shift, torch.zeros(6)))
+        self.assertTrue(torch.equal(built.closed, others["gate"]))
+        self.assertTrue(torch.equal(built.scratch, torch.zeros(3)), "memory of its own is no state")
+        for name, other in others.items():
+            self.assertTrue(torch.equal(same.state_dict()[name], other), name)
+        self.assertTrue(torch.equal(nn.BatchNorm1d(6).weight, torch.ones(6)), "afterwards all is as it was")
+        self.assertTrue(torch.equal(nn.BatchNorm1d(6).running_var, torch.ones(6)))
+
+
+PROBLEM = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(8)
+        self.register_buffer("seen", torch.zeros(8))
+
+    def forward(self, x):
+        {statement}
+        return self.norm(x) + self.seen
+
+def get_inputs():
+    return [torch.randn(4, 8)]
+"""
+
+
+def reference(statement: str, device: str) -> tuple[Reference, list]:
+    problem, place = Problem(PROBLEM.format(statement=statement), "p"), Device(device)
+    made = Reference(problem, [], 1, place)
+    inputs = problem.inputs(2, place)
+    made.first_run(inputs)
+    return made, inputs
+
+
+class References(unittest.TestCase):
+    def test_it_computes_in_another_state_and_in_its_own_again(self) -> None:
+        for device in DEVICES:
+            made, inputs = reference("pass", device)
+            before = made.run(inputs)[0]
+            made.replace_state(varied(made.initial_state(), 3))
+            other = made.run(inputs)[0]
+            self.assertFalse(agree(before, other))
+            self.assertTrue(torch.equal(made.initial_state()["norm.weight"].cpu(), torch.ones(8)), "its own state is still known")
+            made.replace_state({})
+            self.assertTrue(torch.equal(made.run(inputs)[0], before))
+
+    def test_a_state_that_goes_from_call_to_call_is_noticed(self) -> None:
+        for device in DEVICES:
+            for statement, carries in (("pass", False), ("self.seen.add_(x.mean(0))", True), ("self.seen.copy_(x.mean(0))", False)):
+                self.assertEqual(reference(statement, device)[0].carries_state, carries, statement)
+
+
+if __name__ == "__main__":
+    unittest.main()
