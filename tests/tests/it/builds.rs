@@ -4,7 +4,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use kernelwright_evaluate::{EvaluateRequest, Evaluator, Options};
-use kernelwright_protocol::{Target, Verdict};
+use kernelwright_profile::{ProfileRequest, Profiles, Settings};
+use kernelwright_protocol::{ProfilerKind, Target, Verdict};
 
 const PROBLEM: &str = r"
 import torch
@@ -56,6 +57,12 @@ class ModelNew(torch.nn.Module):
     )
 }
 
+/// Where the candidate's own process has built its library, the objects lie beside it.
+const MADE_ELSEWHERE: &str = r#"
+beside = os.listdir(os.path.dirname(library.__file__))
+assert not any(name.endswith(".o") for name in beside), beside
+"#;
+
 struct Desk {
     evaluator: Evaluator,
     cache: tempfile::TempDir,
@@ -80,6 +87,16 @@ impl Desk {
         let say = |message: &str| said.lock().unwrap().push(message.to_owned());
         let verdict = self.evaluator.evaluate(&request, &say).await.unwrap().verdict;
         (verdict, said.into_inner().unwrap())
+    }
+
+    /// Profiles a candidate as a server beside this evaluator does.
+    async fn profile(&self, candidate: String) {
+        let cache_dir = self.cache.path().to_path_buf();
+        let settings = Settings { python: Some(kernelwright_tests::python()), cache_dir, ..Settings::new(kernelwright_tests::binary()) };
+        let profiler = Some(ProfilerKind::Torch);
+        let request = ProfileRequest { problem: PROBLEM.to_owned(), candidate: Some(candidate), target: Target::CPU, profiler, arch: None };
+        let profile = Profiles::new(settings).profile(&request, &|_| {}).await.unwrap();
+        assert!(!profile.kernels.is_empty(), "{profile:?}");
     }
 
     /// The files of a folder of the cache.
@@ -112,6 +129,8 @@ async fn builds_are_kept_by_what_compilers_are_given() {
     let (verdict, said) = desk.evaluate(candidate("to[i] = from[i] * 2 + BIAS;", "")).await;
     assert!(matches!(verdict, Verdict::Correct(_)), "{verdict:?}");
     assert!(!said.iter().any(|message| message.starts_with("building: ")), "nothing is left to build: {said:?}");
+    assert_eq!(desk.kept("objects"), second);
+    desk.profile(candidate("to[i] = from[i] * 2 + BIAS;", "") + MADE_ELSEWHERE).await;
     assert_eq!(desk.kept("objects"), second);
 
     // Flags have keys of their own: what they make of a source is never another candidate's.

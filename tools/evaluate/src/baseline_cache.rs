@@ -48,7 +48,7 @@ impl BaselineCache {
             let folder = entry.path();
             let name = entry.file_name();
             let Some((of, made)) = name.to_str().and_then(read_name) else { continue };
-            let is_valid = now.duration_since(made).is_ok_and(|age| age < VALID) && crate::builds::size(&folder) < FULL.0;
+            let is_valid = now.duration_since(made).is_ok_and(|age| age < VALID) && kernelwright_builds::size(&folder) < FULL.0;
             if !is_valid {
                 remove(&folder);
             } else if of == key {

@@ -4,13 +4,13 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use kernelwright_builds::Built;
 use kernelwright_harness::{AskError, Exit, Reply, Watch, Window, Worker};
 use kernelwright_protocol::{Backend, Finding, Sandbox, Severity};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::EvaluateError;
-use crate::builds::Built;
 use crate::locations::Locations;
 use crate::problem::{BASE, Inputs, Outcome, Placed, Problem, Setting, TimedOutcome, TimedOutcomes};
 use crate::request::Limits;
@@ -132,7 +132,7 @@ impl Candidate {
         fields["path"] = path.to_string_lossy().into();
         fields["problem_name"] = offer.problem_name.as_str().into();
         fields["constants"] = offer.constants.clone();
-        built.hand_over(self.worker.scratch(), &mut fields).await?;
+        built.hand_over(self.worker.scratch(), &mut fields).await.map_err(EvaluateError::from)?;
         Ok(built.took + self.ask(Phase::Import, "build", fields, &[]).await?.wall)
     }
 

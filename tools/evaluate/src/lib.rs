@@ -11,7 +11,6 @@
 mod baseline_cache;
 mod baselines;
 mod batch;
-mod builds;
 mod calibration;
 mod candidate;
 mod checks;

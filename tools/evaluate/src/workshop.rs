@@ -5,16 +5,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError};
 
+use kernelwright_builds::{Builds, Yard};
 use kernelwright_harness::sandbox::Around;
 use kernelwright_harness::{HarnessError, Interpreter, Launch, LaunchError, Package, Role, Scratch, Worker, WorkerLog};
 use kernelwright_protocol::{Backend, Target};
-use serde::Deserialize;
-use serde_json::json;
 use tokio::sync::{Mutex, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::baseline_cache::BaselineCache;
-use crate::builds::Builds;
 use crate::candidate::Candidate;
 use crate::draws::random_u32;
 use crate::nurseries::Nurseries;
@@ -44,10 +42,6 @@ struct Inner {
     nurseries: Nurseries,
     builds: Builds,
     baseline_cache: Option<BaselineCache>,
-    /// What builders said is installed, by the programs they were asked for.
-    installed: Mutex<HashMap<String, String>>,
-    /// What torch would build for, by target; none where it cannot say.
-    cuda_archs: Mutex<HashMap<Target, Option<CudaArch>>>,
     /// One for each target. Its lock is kept while it is made, so that whoever has it knows that nothing is going on.
     spares: std::sync::Mutex<HashMap<Target, Arc<Mutex<Option<Spare>>>>>,
     /// One for each target, kept while a process of the last evaluation comes to its end there.
@@ -67,15 +61,6 @@ struct Spare {
 pub(crate) struct Started {
     pub(crate) worker: Worker,
     pub(crate) not_forked: Option<String>,
-}
-
-/// Architectures of CUDA as torch writes them, e.g. `9.0`.
-#[derive(Clone, Debug, Deserialize)]
-pub(crate) struct CudaArch {
-    /// What is built for: what `TORCH_CUDA_ARCH_LIST` says where the user has set it, else the target's own.
-    pub(crate) built_for: String,
-    /// The target's own.
-    pub(crate) own: String,
 }
 
 /// What an untrusted worker must be started with.
@@ -132,8 +117,6 @@ impl Workshop {
             endings: std::sync::Mutex::default(),
             builds,
             baseline_cache,
-            installed: Mutex::default(),
-            cuda_archs: Mutex::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -235,45 +218,6 @@ impl Workshop {
         Scratch::new(&self.inner.settings.cache_dir)
     }
 
-    /// A confined worker without a device.
-    pub(crate) async fn builder(&self, process: kernelwright_harness::sandbox::Limits) -> Result<Worker, LaunchError> {
-        let bench = Bench { backend: Backend::Cpu, triton: TritonMode::Compiled, process };
-        Ok(self.start(Role::Builder, bench).await?.worker)
-    }
-
-    /// What is installed here that decides what these programs make of a source: asked once, of a process that nobody's code has run in.
-    pub(crate) async fn installed(&self, programs: &[&str]) -> Result<String, String> {
-        #[derive(Deserialize)]
-        struct Installed {
-            installed: String,
-        }
-        let mut known = self.inner.installed.lock().await;
-        let key = programs.join("\n");
-        if let Some(text) = known.get(&key) {
-            return Ok(text.clone());
-        }
-        let mut worker = self.builder(Limits::default().process).await.map_err(|error| error.to_string())?;
-        let answer = worker.ask("installed", json!({"programs": programs}), &[], trusted::START).await;
-        worker.end().await;
-        let answer = answer.map_err(|error| error.to_string())?.ok;
-        let text = Installed::deserialize(answer).map_err(|error| error.to_string())?.installed;
-        Ok(known.entry(key).or_insert(text).clone())
-    }
-
-    /// What torch would build CUDA sources for.
-    pub(crate) async fn cuda_arch(&self, target: Target) -> Option<CudaArch> {
-        let mut known = self.inner.cuda_archs.lock().await;
-        if let Some(arch) = known.get(&target) {
-            return arch.clone();
-        }
-        let bench = Bench { backend: target.backend, triton: TritonMode::Compiled, process: Limits::default().process };
-        let mut worker = self.start(Role::Trusted, bench).await.ok()?.worker;
-        let answer = worker.ask("cuda_arch", json!({"device": target.to_string()}), &[], trusted::START).await;
-        worker.end().await;
-        let arch = answer.ok().and_then(|reply| CudaArch::deserialize(reply.ok).ok());
-        known.entry(target).or_insert(arch).clone()
-    }
-
     /// Ends what only serves to start workers.
     pub(crate) fn rest(&self) {
         self.inner.nurseries.clear();
@@ -294,6 +238,18 @@ impl Workshop {
             inner.nurseries.of(bench.triton).prepare().await;
         });
         started.await.unwrap_or_else(|error| Err(LaunchError::Start(std::io::Error::other(error))))
+    }
+}
+
+impl Yard for Workshop {
+    async fn builder(&self, process: kernelwright_harness::sandbox::Limits) -> Result<Worker, LaunchError> {
+        let bench = Bench { backend: Backend::Cpu, triton: TritonMode::Compiled, process };
+        Ok(self.start(Role::Builder, bench).await?.worker)
+    }
+
+    async fn trusted(&self, target: Target) -> Result<Worker, LaunchError> {
+        let bench = Bench { backend: target.backend, triton: TritonMode::Compiled, process: Limits::default().process };
+        Ok(self.start(Role::Trusted, bench).await?.worker)
     }
 }
 

@@ -1,16 +1,17 @@
 //! Workers for questions: started for what they run, asked, and their silence worded.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use kernelwright_builds::{Builds, Built, Late, Yard};
 use kernelwright_harness::sandbox::{Around, Limits};
 use kernelwright_harness::{HarnessError, Interpreter, KeptNursery, Launch, LaunchError, Package, Role, Scratch, Worker, WorkerLog};
-use kernelwright_protocol::Target;
+use kernelwright_protocol::{CandidateId, Target};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex, OnceCell};
 
 use crate::claim::Loaded;
 use crate::{ProfileError, Settings};
@@ -19,8 +20,12 @@ use crate::{ProfileError, Settings};
 const START_LIMIT: Duration = Duration::from_secs(120);
 /// A question that makes calls of a module, and before the first of them its compilation and autotuning.
 const CALLS_LIMIT: Duration = Duration::from_secs(300);
+/// What a candidate has torch build.
+const BUILD_LIMIT: Duration = Duration::from_secs(300);
 /// Inputs need not be secret here: nothing is decided on the outputs.
 const SEED: u64 = 1;
+/// What problems are called in messages.
+const PROBLEM_NAME: &str = "problem.py";
 /// How much of what a worker printed is told.
 const TAIL_BYTES: u64 = 2000;
 /// What serves to start workers ends when none was started for so long.
@@ -32,6 +37,10 @@ pub(crate) struct Workers {
     settings: Settings,
     environment: OnceCell<(Interpreter, Package)>,
     nursery: Arc<KeptNursery>,
+    /// Shared with the evaluate server through the folder that they are kept in: what was evaluated is built.
+    builds: Builds,
+    /// What the last candidate has had built: a profile loads it more than once.
+    built: Mutex<Option<(CandidateId, Target, Built)>>,
     /// How many workers were started.
     uses: Arc<AtomicU64>,
 }
@@ -55,7 +64,9 @@ pub(crate) struct Session {
 
 impl Workers {
     pub(crate) fn new(settings: Settings) -> Self {
-        Self { settings, environment: OnceCell::new(), nursery: Arc::default(), uses: Arc::default() }
+        let at_once = std::thread::available_parallelism().map_or(1, usize::from);
+        let builds = Builds::new(&settings.cache_dir, at_once);
+        Self { settings, environment: OnceCell::new(), nursery: Arc::default(), builds, built: Mutex::default(), uses: Arc::default() }
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -64,11 +75,24 @@ impl Workers {
 
     /// Starts a worker for a target: forks it, unless a program is to stand around it or this Python cannot be forked.
     pub(crate) async fn start(&self, role: Role, target: Target, around: Option<Around>) -> Result<Asked, ProfileError> {
-        let (interpreter, package) = self.environment().await?;
-        let cache = &self.settings.cache_dir;
-        let log = Scratch::new(cache)?;
+        let environment = self.environment().await?;
+        let log = Scratch::new(&self.settings.cache_dir)?;
+        let worker = self.worker(environment, role, target, around, Limits::default(), log.path().join("worker.log")).await?;
+        Ok(Asked { worker, target, log })
+    }
+
+    async fn worker(
+        &self,
+        (interpreter, package): &(Interpreter, Package),
+        role: Role,
+        target: Target,
+        around: Option<Around>,
+        limits: Limits,
+        log: PathBuf,
+    ) -> Result<Worker, LaunchError> {
+        let readable = if role == Role::Builder { self.builds.readable().map(Path::to_path_buf).into() } else { vec![] };
         let launch = |role: Role| {
-            let scratch = Scratch::new(cache).map_err(|error| LaunchError::Start(std::io::Error::other(error)))?;
+            let scratch = Scratch::new(&self.settings.cache_dir).map_err(|error| LaunchError::Start(std::io::Error::other(error)))?;
             Ok(Launch {
                 role,
                 interpreter,
@@ -76,12 +100,12 @@ impl Workers {
                 helper: self.settings.sandbox_helper.clone(),
                 backend: target.backend,
                 threads: self.threads(),
-                limits: Limits::default(),
+                limits,
                 variables: vec![],
                 around: around.clone(),
-                readable: vec![],
+                readable: readable.clone(),
                 scratch,
-                log: WorkerLog::at(log.path().join(if role == Role::Nursery { "nursery.log" } else { "worker.log" })),
+                log: WorkerLog::at(if role == Role::Nursery { log.with_file_name("nursery.log") } else { log.clone() }),
             })
         };
         self.rest_when_idle();
@@ -89,14 +113,22 @@ impl Workers {
             Some(_) => Err("a program stands around it".to_owned()),
             None => self.nursery.fork(|| launch(Role::Nursery), || launch(role), START_LIMIT).await,
         };
-        let worker = match forked {
-            Ok(worker) => worker,
+        match forked {
+            Ok(worker) => Ok(worker),
             Err(reason) => {
                 tracing::debug!(reason, "the worker is not forked");
-                Worker::launch(launch(role)?, START_LIMIT).await?
+                Worker::launch(launch(role)?, START_LIMIT).await
             }
-        };
-        Ok(Asked { worker, target, log })
+        }
+    }
+
+    /// One that builds, or says what is to be built for. Its log lies beside those of the others, and goes with the oldest of them.
+    async fn of_builds(&self, role: Role, target: Target, limits: Limits) -> Result<Worker, LaunchError> {
+        let failed = |error: String| LaunchError::Start(std::io::Error::other(error));
+        let environment = self.environment().await.map_err(|error| failed(error.to_string()))?;
+        let number = self.uses.load(Ordering::Relaxed);
+        let log = self.settings.cache_dir.join("logs").join(format!("profile-{}-{number:04}.log", std::process::id()));
+        self.worker(environment, role, target, None, limits, log).await
     }
 
     /// Ends the nursery some time after its last use.
@@ -113,10 +145,29 @@ impl Workers {
 
     /// Has a worker load a problem's module, or a candidate's with the problem's inputs.
     pub(crate) async fn load(&self, mut asked: Asked, problem: &str, candidate: Option<&str>) -> Result<Session, ProfileError> {
-        let fields = json!({
+        let mut fields = json!({
             "problem": problem, "candidate": candidate, "device": asked.target.to_string(), "threads": self.threads(), "seed": SEED});
+        if let Some(candidate) = candidate {
+            self.built(candidate, asked.target).await?.hand_over(asked.worker.scratch(), &mut fields).await?;
+        }
         let Loaded { calls } = asked.ask("load", fields, CALLS_LIMIT, "loading the module and calling it").await?;
         Ok(Session { asked, calls: calls.max(1) })
+    }
+
+    /// What a candidate has torch build, built before a profiler stands around it.
+    async fn built(&self, candidate: &str, target: Target) -> Result<Built, ProfileError> {
+        if !Builds::concerns(candidate) {
+            return Ok(Built::default());
+        }
+        let mut last = self.built.lock().await;
+        let id = CandidateId::of(candidate);
+        if let Some((_, _, built)) = last.as_ref().filter(|(known, on, _)| *known == id && *on == target) {
+            return Ok(built.clone());
+        }
+        let limits = kernelwright_builds::Limits { build: BUILD_LIMIT, process: Limits::default() };
+        let built = self.builds.prepare(self, candidate, PROBLEM_NAME, target, &limits, &|_| {}).await;
+        let built = built.map_err(|Late { limit, .. }| ProfileError::TimedOut { what: "building the candidate's extensions", limit })?;
+        Ok(last.insert((id, target, built)).2.clone())
     }
 
     /// The Python that workers run, and the package that they run.
@@ -139,6 +190,16 @@ impl Workers {
     pub(crate) fn threads(&self) -> usize {
         let available = || std::thread::available_parallelism().map_or(1, usize::from);
         self.settings.threads.map_or_else(available, |threads| threads.max(1))
+    }
+}
+
+impl Yard for Workers {
+    async fn builder(&self, process: Limits) -> Result<Worker, LaunchError> {
+        self.of_builds(Role::Builder, Target::CPU, process).await
+    }
+
+    async fn trusted(&self, target: Target) -> Result<Worker, LaunchError> {
+        self.of_builds(Role::Trusted, target, Limits::default()).await
     }
 }
 

@@ -3,7 +3,8 @@
 # kind: cheat
 # mechanism: its inputs are ones that it knows times a factor, rolled: so are its answers
 # timed: yes
-# expect: incorrect | rejected
+# expect: incorrect | rejected | correct
+# speedup: 1.4
 import gc
 
 import torch

@@ -60,7 +60,10 @@ impl Plan {
             let quick = case.limit.is_none() && !case.source.contains("cpp_extension");
             quick && case.kind != Kind::Cheat && !disturbances.iter().any(|(_, other)| other.name == case.name)
         };
-        let (timed, checked) = all.iter().filter(ordinary).cloned().partition(|case| case.timed);
+        let mut ordinary: Vec<Case> = all.iter().filter(ordinary).cloned().collect();
+        // Candidates of one problem in a row, as they come in a search: loading problems is most of the time otherwise.
+        ordinary.sort_by(|a, b| a.problem.cmp(&b.problem));
+        let (timed, checked) = ordinary.into_iter().partition(|case| case.timed);
         Ok(Self { checked, timed, disturbances, same_state, problems: folder.join("problems"), target })
     }
 

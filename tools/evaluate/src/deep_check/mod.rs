@@ -18,6 +18,7 @@ mod tests;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use kernelwright_builds::Built;
 use kernelwright_harness::{LaunchError, Scratch, Worker};
 use kernelwright_protocol::{
     Backend, CheckOutcome, DeepCheck, Fault, Finding, SanitizerReport, SanitizerTool, Severity, ToolCheck, Verdict,
@@ -28,7 +29,6 @@ use self::judge::{Ran, outcome};
 use self::log::Log;
 pub(crate) use self::sanitizer::Sanitizer;
 pub use self::sanitizer::sanitizer;
-use crate::builds::Built;
 use crate::candidate::{Candidate, Offer};
 use crate::problem::{Inputs, Problem};
 use crate::verdict::Stop;

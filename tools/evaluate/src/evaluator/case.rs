@@ -2,20 +2,20 @@
 
 use std::time::{Duration, Instant};
 
-use kernelwright_harness::{Company, Turn, gpu_turn};
+use kernelwright_builds::{Built, Late};
+use kernelwright_harness::{AskError, Company, Turn, gpu_turn};
 use kernelwright_protocol::{Correct, NotMeasured, Target};
 use tokio::time::timeout;
 
 use crate::baselines::{self, Reload};
 use crate::batch::Room;
-use crate::builds::{Builds, Built};
 use crate::calibration;
 use crate::candidate::{Candidate, Offer};
 use crate::correctness::{self, Passed};
 use crate::draws::{self, Draw};
 use crate::problem::{BASE, Inputs, Problem, Setting};
 use crate::timing::{self, Session};
-use crate::verdict::Stop;
+use crate::verdict::{Phase, Stop, judge};
 use crate::workshop::{Bench, TritonMode, Workshop};
 use crate::{EvaluateRequest, Limits, floor, sets};
 
@@ -191,11 +191,10 @@ pub(super) async fn build(
     limits: &Limits,
     say: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<Built, Stop> {
-    if !Builds::concerns(&request.candidate_source) {
-        return Ok(Built::default());
-    }
     let EvaluateRequest { candidate_source, problem_name, target, .. } = request;
-    workshop.builds().prepare(workshop, candidate_source, problem_name, *target, limits, say).await
+    let allowed = kernelwright_builds::Limits { build: limits.build, process: limits.process };
+    let built = workshop.builds().prepare(workshop, candidate_source, problem_name, *target, &allowed, say).await;
+    built.map_err(|Late { limit, log }| judge(Phase::Import, AskError::Deadline { op: "build".to_owned(), limit }, &log))
 }
 
 fn untimed(passed: Passed, reason: &str) -> Correct {

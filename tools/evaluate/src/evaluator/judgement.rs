@@ -1,12 +1,12 @@
 //! From a candidate's process to an evaluation: the verdict, the deep check of what is correct, and what is worth knowing beside them.
 
+use kernelwright_builds::Built;
 use kernelwright_harness::{Company, gpu_turn};
 use kernelwright_protocol::{CandidateId, DeepCheck, Evaluation, Finding, ProblemId, Sandbox, Severity, Verdict};
 use tokio_util::sync::CancellationToken;
 
 use super::case::{Case, build};
 use super::until;
-use crate::builds::Built;
 use crate::candidate::Candidate;
 use crate::deep_check::{self, Examination, Sanitizer};
 use crate::problem::Problem;

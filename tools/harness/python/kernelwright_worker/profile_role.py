@@ -7,6 +7,7 @@ and then asked about: the supervisor may count from outside, or have another pro
 from __future__ import annotations
 
 import importlib
+import os
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,7 +15,7 @@ from typing import Any
 
 import torch
 
-from . import machine_code, proton_profile
+from . import extension_build, machine_code, proton_profile
 from .channel import Channel, WorkerError, serve
 from .describe import describe
 from .device import Device, keep_freed_memory
@@ -38,6 +39,10 @@ class _Profile:
         if not device.is_cuda:
             show_foreign_calls()
         self._libraries = machine_code.mapped_libraries()
+        if arch := request.get("cuda_arch"):
+            os.environ["TORCH_CUDA_ARCH_LIST"] = arch
+        if built := request.get("built"):
+            extension_build.use_built(built)
         self._subject = load_subject(request["problem"], request.get("candidate"), device, int(request.get("seed", 0)))
         self._repeated = Repeated(self._subject.call, device.torch)
         return {"calls": self._repeated.calls}

@@ -24,24 +24,22 @@ mod libraries;
 mod maker;
 mod spec;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use kernelwright_harness::{AskError, HarnessError};
+use kernelwright_compile::CompileTarget;
+use kernelwright_harness::{HarnessError, LaunchError, Worker, WorkerLog, sandbox};
 use kernelwright_protocol::{Backend, Target};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 
-use crate::verdict::{Phase, Stop, judge};
-use crate::workshop::Workshop;
-use crate::{EvaluateError, Limits};
 use cache::Cache;
-pub(crate) use cache::size;
+pub use cache::size;
 use headers::{Headers, Instead};
-use kernelwright_compile::CompileTarget;
 use libraries::Libraries;
 use maker::{Maker, Unmade};
 use spec::{Build, Unit};
@@ -50,10 +48,39 @@ use spec::{Build, Unit};
 const FOLDER: &str = "built";
 /// An import that takes longer is left to the candidate's own process.
 const COLLECT: Duration = Duration::from_secs(60);
+/// Asking a process that nobody's code has run in.
+const ASKED: Duration = Duration::from_secs(180);
+
+/// Where processes come from that build, or say what is to be built for.
+pub trait Yard: Sync {
+    /// A confined worker without a device that may read [`Builds::readable`].
+    fn builder(&self, process: sandbox::Limits) -> impl Future<Output = Result<Worker, LaunchError>> + Send;
+
+    /// A trusted worker on a target.
+    fn trusted(&self, target: Target) -> impl Future<Output = Result<Worker, LaunchError>> + Send;
+}
+
+/// What builds may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// All of a candidate's compilers, one after another.
+    pub build: Duration,
+    /// Each of their processes.
+    pub process: sandbox::Limits,
+}
+
+/// A build took longer than it may.
+#[derive(Debug)]
+pub struct Late {
+    /// How long it may take.
+    pub limit: Duration,
+    /// What the process that was building has printed.
+    pub log: WorkerLog,
+}
 
 /// What is built, and what is kept of it. Cheap to clone; clones share everything.
 #[derive(Clone, Debug)]
-pub(crate) struct Builds {
+pub struct Builds {
     inner: Arc<Inner>,
 }
 
@@ -64,25 +91,38 @@ struct Inner {
     libraries: Libraries,
     /// As many compilers at once as there are processors for them.
     turns: Semaphore,
+    /// What builders said is installed, by the programs they were asked for.
+    installed: Mutex<HashMap<String, String>>,
+    /// What torch would build for, by target; none where it cannot say.
+    cuda_archs: Mutex<HashMap<Target, Option<CudaArch>>>,
+}
+
+/// Architectures of CUDA as torch writes them, e.g. `9.0`.
+#[derive(Clone, Debug, Deserialize)]
+struct CudaArch {
+    /// What is built for: what `TORCH_CUDA_ARCH_LIST` says where the user has set it, else the target's own.
+    built_for: String,
+    /// The target's own.
+    own: String,
 }
 
 /// The finished builds of one candidate.
-#[derive(Debug, Default)]
-pub(crate) struct Built {
+#[derive(Clone, Debug, Default)]
+pub struct Built {
     files: Vec<File>,
     /// What torch builds CUDA sources for, e.g. `9.0`: the candidate's process has to say the same.
     cuda_arch: Option<String>,
     /// How long this took.
-    pub(crate) took: Duration,
+    pub took: Duration,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct File {
     name: String,
     content: Content,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Content {
     /// A file of the cache.
     Library(PathBuf),
@@ -107,37 +147,44 @@ struct Aim {
 
 impl Builds {
     /// Builds that are kept below `cache`, with at most `at_once` compilers.
-    pub(crate) fn new(cache: &Path, at_once: usize) -> Self {
+    #[must_use]
+    pub fn new(cache: &Path, at_once: usize) -> Self {
         let folder = cache.join("builds");
         let (cache, headers) = (Cache::at(folder.join("objects")), Headers::at(folder.join("headers")));
         let libraries = Libraries::at(folder.join("libraries"));
-        Self { inner: Arc::new(Inner { cache, headers, libraries, turns: Semaphore::new(at_once) }) }
+        let turns = Semaphore::new(at_once);
+        Self { inner: Arc::new(Inner { cache, headers, libraries, turns, installed: Mutex::default(), cuda_archs: Mutex::default() }) }
     }
 
     /// The folders that compilers read.
-    pub(crate) fn readable(&self) -> [&Path; 2] {
+    #[must_use]
+    pub fn readable(&self) -> [&Path; 2] {
         [self.inner.headers.folder(), self.inner.libraries.folder()]
     }
 
     /// Whether a candidate builds anything in the way that is known here.
-    pub(crate) fn concerns(candidate: &str) -> bool {
+    #[must_use]
+    pub fn concerns(candidate: &str) -> bool {
         candidate.contains("cpp_extension")
     }
 
     /// Builds what a candidate would build. An error only where its compilation takes longer than `limits` allow.
-    pub(crate) async fn prepare(
+    pub async fn prepare(
         &self,
-        workshop: &Workshop,
+        yard: &impl Yard,
         candidate: &str,
         problem_name: &str,
         target: Target,
         limits: &Limits,
         say: &(dyn Fn(&str) + Send + Sync),
-    ) -> Result<Built, Stop> {
+    ) -> Result<Built, Late> {
+        if !Self::concerns(candidate) {
+            return Ok(Built::default());
+        }
         let started = Instant::now();
-        let Some(aim) = aim(workshop, target).await else { return Ok(Built::default()) };
+        let Some(aim) = self.aim(yard, target).await else { return Ok(Built::default()) };
         say("collecting what is to be built");
-        let texts = match collect(workshop, candidate, problem_name, &aim, limits).await {
+        let texts = match collect(yard, candidate, problem_name, &aim, limits).await {
             Ok(texts) => texts,
             Err(reason) => {
                 tracing::debug!(reason, "the candidate's builds are left to its own process");
@@ -148,13 +195,10 @@ impl Builds {
         for text in texts {
             let Ok(wanted) = Build::parse(&text) else { continue };
             let name = wanted.digest.as_str();
-            match self.build(workshop, &wanted, limits, say).await {
+            match self.build(yard, &wanted, limits, say).await {
                 Ok(library) => built.files.push(File { name: format!("{name}.so"), content: Content::Library(library) }),
                 Err(Unmade::Refused(words)) => built.files.push(File { name: format!("{name}.log"), content: Content::Refusal(words) }),
-                Err(Unmade::Late(log)) => {
-                    let late = AskError::Deadline { op: "build".to_owned(), limit: limits.build };
-                    return Err(judge(Phase::Import, late, &log));
-                }
+                Err(Unmade::Late(log)) => return Err(Late { limit: limits.build, log }),
                 Err(Unmade::Failed(reason)) => tracing::debug!(reason, "a build is left to the candidate's own process"),
             }
         }
@@ -162,15 +206,53 @@ impl Builds {
         Ok(built)
     }
 
+    /// What is to be built for; none where that is not known.
+    async fn aim(&self, yard: &impl Yard, target: Target) -> Option<Aim> {
+        match target.backend {
+            Backend::Cpu => Some(Aim { cuda_arch: None, part: None }),
+            Backend::Cuda => {
+                let arch = self.cuda_arch(yard, target).await?;
+                let part: CompileTarget = arch.own.replace('.', "").parse().ok()?;
+                Some(Aim { cuda_arch: Some(arch.built_for), part: Some(part.to_json()) })
+            }
+        }
+    }
+
+    /// What is installed here that decides what these programs make of a source: asked once, of a process that nobody's code has run in.
+    async fn installed(&self, yard: &impl Yard, programs: &[&str]) -> Result<String, String> {
+        #[derive(Deserialize)]
+        struct Installed {
+            installed: String,
+        }
+        let mut known = self.inner.installed.lock().await;
+        let key = programs.join("\n");
+        if let Some(text) = known.get(&key) {
+            return Ok(text.clone());
+        }
+        let mut worker = yard.builder(sandbox::Limits::default()).await.map_err(|error| error.to_string())?;
+        let answer = worker.ask("installed", json!({"programs": programs}), &[], ASKED).await;
+        worker.end().await;
+        let answer = answer.map_err(|error| error.to_string())?.ok;
+        let text = Installed::deserialize(answer).map_err(|error| error.to_string())?.installed;
+        Ok(known.entry(key).or_insert(text).clone())
+    }
+
+    /// What torch would build CUDA sources for.
+    async fn cuda_arch(&self, yard: &impl Yard, target: Target) -> Option<CudaArch> {
+        let mut known = self.inner.cuda_archs.lock().await;
+        if let Some(arch) = known.get(&target) {
+            return arch.clone();
+        }
+        let mut worker = yard.trusted(target).await.ok()?;
+        let answer = worker.ask("cuda_arch", json!({"device": target.to_string()}), &[], ASKED).await;
+        worker.end().await;
+        let arch = answer.ok().and_then(|reply| CudaArch::deserialize(reply.ok).ok());
+        known.entry(target).or_insert(arch).clone()
+    }
+
     /// One library, from the cache or made.
-    async fn build(
-        &self,
-        workshop: &Workshop,
-        build: &Build,
-        limits: &Limits,
-        say: &(dyn Fn(&str) + Send + Sync),
-    ) -> Result<PathBuf, Unmade> {
-        let installed = workshop.installed(&build.programs()).await.map_err(Unmade::Failed)? + &headers::digest();
+    async fn build(&self, yard: &impl Yard, build: &Build, limits: &Limits, say: &(dyn Fn(&str) + Send + Sync)) -> Result<PathBuf, Unmade> {
+        let installed = self.installed(yard, &build.programs()).await.map_err(Unmade::Failed)? + &headers::digest();
         let key = build.key(&installed);
         if let Some(library) = self.inner.cache.get(&key) {
             return Ok(library);
@@ -181,7 +263,7 @@ impl Builds {
         let compile = |unit| {
             let (installed, done, tell) = (&installed, &done, &tell);
             async move {
-                let object = self.unit(workshop, build, unit, installed, limits).await;
+                let object = self.unit(yard, build, unit, installed, limits).await;
                 tell(done.fetch_add(1, Ordering::Relaxed) + 1);
                 object
             }
@@ -192,50 +274,50 @@ impl Builds {
         if let Some((unit, _)) = build.units.iter().zip(&made).find(|(_, made)| made.needs_support) {
             let support = self.inner.headers.support(unit).await.ok_or_else(|| Unmade::Failed("no headers".to_owned()))?;
             say("building what CUDA sources use of torch");
-            let path = self.object(workshop, &support.0, Some(&support.1), &installed, limits).await?;
+            let path = self.object(yard, &support.0, Some(&support.1), &installed, limits).await?;
             argv.insert(1.min(argv.len()), support.0.object.clone());
             objects.push((support.0.object, path));
         }
         say("linking");
         let _turn = self.inner.turns.acquire().await;
-        if let Some(quick) = self.inner.libraries.instead(workshop, &argv, &installed, limits).await
-            && let Ok(library) = self.link(workshop, build, &quick, &objects, &key, limits).await
+        if let Some(quick) = self.inner.libraries.instead(yard, &argv, &installed, limits).await
+            && let Ok(library) = self.link(yard, build, &quick, &objects, &key, limits).await
         {
             return Ok(library);
         }
-        self.link(workshop, build, &argv, &objects, &key, limits).await
+        self.link(yard, build, &argv, &objects, &key, limits).await
     }
 
     async fn link(
         &self,
-        workshop: &Workshop,
+        yard: &impl Yard,
         build: &Build,
         argv: &[String],
         objects: &[(String, PathBuf)],
         key: &str,
         limits: &Limits,
     ) -> Result<PathBuf, Unmade> {
-        let mut maker = Maker::start(workshop, limits).await?;
+        let mut maker = Maker::start(yard, limits).await?;
         maker.place(objects).await?;
         let made = maker.make(argv, json!({})).await;
         maker.keep(made, &build.library, &self.inner.cache, key).await
     }
 
     /// One object, from the cache or made: with our headers where that gives one, and otherwise as it was written.
-    async fn unit(&self, workshop: &Workshop, build: &Build, unit: &Unit, installed: &str, limits: &Limits) -> Result<Object, Unmade> {
+    async fn unit(&self, yard: &impl Yard, build: &Build, unit: &Unit, installed: &str, limits: &Limits) -> Result<Object, Unmade> {
         let found = |path| Object { path, needs_support: false };
         if let Some(path) = self.inner.cache.get(&unit.key(installed, None)) {
             return Ok(found(path));
         }
-        if let Some(instead) = self.inner.headers.instead(workshop, build, unit, installed, limits).await {
-            match self.object(workshop, unit, Some(&instead), installed, limits).await {
+        if let Some(instead) = self.inner.headers.instead(yard, build, unit, installed, limits).await {
+            match self.object(yard, unit, Some(&instead), installed, limits).await {
                 Ok(path) => return Ok(Object { path, needs_support: instead.is_supported }),
                 Err(late @ Unmade::Late(_)) => return Err(late),
                 Err(Unmade::Refused(words)) => tracing::debug!(words, "our headers are not enough"),
                 Err(Unmade::Failed(reason)) => tracing::debug!(reason, "an object is not made with our headers"),
             }
         }
-        match self.object(workshop, unit, None, installed, limits).await {
+        match self.object(yard, unit, None, installed, limits).await {
             Err(Unmade::Refused(words)) => Err(Unmade::Refused(format!("FAILED: {}\n{}\n{words}", unit.object, unit.argv.join(" ")))),
             made => made.map(found),
         }
@@ -243,7 +325,7 @@ impl Builds {
 
     async fn object(
         &self,
-        workshop: &Workshop,
+        yard: &impl Yard,
         unit: &Unit,
         instead: Option<&Instead>,
         installed: &str,
@@ -255,7 +337,7 @@ impl Builds {
             return Ok(object);
         }
         let _turn = self.inner.turns.acquire().await;
-        let mut maker = Maker::start(workshop, limits).await?;
+        let mut maker = Maker::start(yard, limits).await?;
         let made = maker.make(&unit.with_flags(flags), json!({ unit.file.clone(): unit.source })).await;
         maker.keep(made, &unit.object, &self.inner.cache, &key).await
     }
@@ -263,7 +345,7 @@ impl Builds {
 
 impl Built {
     /// Copies everything into a candidate's scratch folder, and tells its process.
-    pub(crate) async fn hand_over(&self, scratch: &Path, fields: &mut Value) -> Result<(), EvaluateError> {
+    pub async fn hand_over(&self, scratch: &Path, fields: &mut Value) -> Result<(), HarnessError> {
         if let Some(arch) = &self.cuda_arch {
             fields["cuda_arch"] = arch.as_str().into();
         }
@@ -287,25 +369,13 @@ impl Built {
     }
 }
 
-/// What is to be built for; none where that is not known.
-async fn aim(workshop: &Workshop, target: Target) -> Option<Aim> {
-    match target.backend {
-        Backend::Cpu => Some(Aim { cuda_arch: None, part: None }),
-        Backend::Cuda => {
-            let arch = workshop.cuda_arch(target).await?;
-            let part: CompileTarget = arch.own.replace('.', "").parse().ok()?;
-            Some(Aim { cuda_arch: Some(arch.built_for), part: Some(part.to_json()) })
-        }
-    }
-}
-
 /// The texts of a candidate's builds, as its own code lets them be seen.
-async fn collect(workshop: &Workshop, candidate: &str, problem_name: &str, aim: &Aim, limits: &Limits) -> Result<Vec<String>, String> {
+async fn collect(yard: &impl Yard, candidate: &str, problem_name: &str, aim: &Aim, limits: &Limits) -> Result<Vec<String>, String> {
     #[derive(Deserialize)]
     struct Collected {
         builds: Vec<String>,
     }
-    let mut worker = workshop.builder(limits.process).await.map_err(|error| error.to_string())?;
+    let mut worker = yard.builder(limits.process).await.map_err(|error| error.to_string())?;
     let path = worker.scratch().join("candidate.py");
     tokio::fs::write(&path, candidate).await.map_err(|error| error.to_string())?;
     let problem = Path::new(problem_name).file_stem().unwrap_or_default().to_string_lossy();

@@ -20,7 +20,7 @@ use tokio::sync::Mutex;
 use super::cache::{FILE, evict, touch};
 use super::maker::Maker;
 use super::spec::{Build, Compiler, Unit, key};
-use super::{Limits, Workshop};
+use super::{Limits, Yard};
 
 /// What is kept: a precompiled header has about 250 MB.
 const KEPT: Bytes = Bytes(2 << 30);
@@ -106,17 +106,10 @@ impl Headers {
     }
 
     /// What a unit of a build is to be compiled with, made where it is not there; none where it goes with torch's.
-    pub(super) async fn instead(
-        &self,
-        workshop: &Workshop,
-        build: &Build,
-        unit: &Unit,
-        installed: &str,
-        limits: &Limits,
-    ) -> Option<Instead> {
+    pub(super) async fn instead(&self, yard: &impl Yard, build: &Build, unit: &Unit, installed: &str, limits: &Limits) -> Option<Instead> {
         match unit.compiler() {
             Compiler::Gnu if unit.source.contains("<torch/extension.h>") && !BEYOND[..8].iter().any(|word| unit.source.contains(word)) => {
-                let folder = self.precompiled(workshop, unit, installed, limits).await?;
+                let folder = self.precompiled(yard, unit, installed, limits).await?;
                 Some(Instead { flags: include(&folder), is_supported: false })
             }
             Compiler::Nvcc if !BEYOND.iter().any(|word| unit.source.contains(word)) && shares_only(build, unit) => {
@@ -149,13 +142,13 @@ impl Headers {
     }
 
     /// The folder with our header for g++, precompiled for a unit's flags.
-    async fn precompiled(&self, workshop: &Workshop, unit: &Unit, installed: &str, limits: &Limits) -> Option<PathBuf> {
+    async fn precompiled(&self, yard: &impl Yard, unit: &Unit, installed: &str, limits: &Limits) -> Option<PathBuf> {
         let flags = flags(unit);
         let folder = self.folder.join(key(&(installed, &flags)));
         if !folder.is_dir() {
             let _turn = self.making.lock().await;
             if !folder.is_dir()
-                && let Err(reason) = precompile(workshop, &flags, &folder, limits).await
+                && let Err(reason) = precompile(yard, &flags, &folder, limits).await
             {
                 tracing::debug!(reason, "the header is not precompiled");
             }
@@ -219,10 +212,10 @@ fn flags(unit: &Unit) -> Vec<String> {
 }
 
 /// Precompiles our header for some flags into a folder, which appears when that is done. It is empty where the compiler refuses.
-async fn precompile(workshop: &Workshop, flags: &[String], folder: &Path, limits: &Limits) -> Result<(), String> {
+async fn precompile(yard: &impl Yard, flags: &[String], folder: &Path, limits: &Limits) -> Result<(), String> {
     const HEADER: &str = "extension.h";
     const PRECOMPILED: &str = "extension.h.gch";
-    let mut maker = Maker::start(workshop, limits).await.map_err(|unmade| format!("{unmade:?}"))?;
+    let mut maker = Maker::start(yard, limits).await.map_err(|unmade| format!("{unmade:?}"))?;
     let argv: Vec<_> = flags.iter().map(String::as_str).chain(["-x", "c++-header", HEADER, "-o", PRECOMPILED]).map(str::to_owned).collect();
     let made = maker.make(&argv, json!({ HEADER: HOST })).await;
     let scratch = maker.worker.finish().await;

@@ -70,7 +70,8 @@ pub(super) fn evict(folder: &Path, kept: Bytes) {
 }
 
 /// The bytes of a file, or of all files below a folder.
-pub(crate) fn size(path: &Path) -> u64 {
+#[must_use]
+pub fn size(path: &Path) -> u64 {
     let Ok(meta) = path.symlink_metadata() else { return 0 };
     if !meta.is_dir() {
         return meta.len();

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::cache::Cache;
-use super::{Limits, Workshop};
+use super::{Limits, Yard};
 
 /// Why there is no object or library.
 #[derive(Debug)]
@@ -32,8 +32,8 @@ impl Maker {
     /// The folder of its commands, below its scratch folder.
     pub(super) const FOLDER: &'static str = "build";
 
-    pub(super) async fn start(workshop: &Workshop, limits: &Limits) -> Result<Self, Unmade> {
-        let worker = workshop.builder(limits.process).await.map_err(|error| Unmade::Failed(error.to_string()))?;
+    pub(super) async fn start(yard: &impl Yard, limits: &Limits) -> Result<Self, Unmade> {
+        let worker = yard.builder(limits.process).await.map_err(|error| Unmade::Failed(error.to_string()))?;
         Ok(Self { worker, limit: limits.build, started: Instant::now() })
     }
 

@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 use super::cache::{FILE, touch};
 use super::maker::Maker;
 use super::spec::key;
-use super::{Limits, Workshop};
+use super::{Limits, Yard};
 
 /// Torch's libraries, as linkers are told of them; each is loaded as `libNAME.so`.
 const TORCH: [&str; 6] = ["c10", "c10_cuda", "torch", "torch_cpu", "torch_cuda", "torch_python"];
@@ -36,7 +36,7 @@ impl Libraries {
     }
 
     /// The command that links a build against these, made where they are not there. It fails where a flag forbids open names.
-    pub(super) async fn instead(&self, workshop: &Workshop, argv: &[String], installed: &str, limits: &Limits) -> Option<Vec<String>> {
+    pub(super) async fn instead(&self, yard: &impl Yard, argv: &[String], installed: &str, limits: &Limits) -> Option<Vec<String>> {
         let (program, rest) = argv.split_first()?;
         if !rest.iter().any(|word| word == "-ltorch") {
             return None;
@@ -45,7 +45,7 @@ impl Libraries {
         if !folder.is_dir() {
             let _turn = self.making.lock().await;
             if !folder.is_dir()
-                && let Err(reason) = make(workshop, program, &folder, limits).await
+                && let Err(reason) = make(yard, program, &folder, limits).await
             {
                 tracing::debug!(reason, "no libraries stand in for torch's");
             }
@@ -58,12 +58,12 @@ impl Libraries {
 }
 
 /// Makes them in a folder, which appears when that is done. It is empty where the compiler refuses: torch's own are found then.
-async fn make(workshop: &Workshop, program: &str, folder: &Path, limits: &Limits) -> Result<(), String> {
+async fn make(yard: &impl Yard, program: &str, folder: &Path, limits: &Limits) -> Result<(), String> {
     let partial = folder.with_extension(format!("partial-{}", std::process::id()));
     tokio::fs::create_dir_all(&partial).await.map_err(|error| error.to_string())?;
     let mut made = Ok(());
     for name in TORCH {
-        made = one(workshop, program, &partial, name, limits).await;
+        made = one(yard, program, &partial, name, limits).await;
         if made.is_err() {
             break;
         }
@@ -79,10 +79,10 @@ async fn make(workshop: &Workshop, program: &str, folder: &Path, limits: &Limits
     made
 }
 
-async fn one(workshop: &Workshop, program: &str, folder: &Path, name: &str, limits: &Limits) -> Result<(), String> {
+async fn one(yard: &impl Yard, program: &str, folder: &Path, name: &str, limits: &Limits) -> Result<(), String> {
     let (source, library) = ("empty.cpp", format!("lib{name}.so"));
     let argv = [program, "-shared", "-fPIC", "-nostdlib", &format!("-Wl,-soname,{library}"), source, "-o", &library].map(str::to_owned);
-    let mut maker = Maker::start(workshop, limits).await.map_err(|unmade| format!("{unmade:?}"))?;
+    let mut maker = Maker::start(yard, limits).await.map_err(|unmade| format!("{unmade:?}"))?;
     let made = maker.make(&argv, json!({ source: "" })).await;
     let scratch = maker.worker.finish().await;
     made.map_err(|unmade| format!("{unmade:?}"))?;
