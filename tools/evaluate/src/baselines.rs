@@ -7,7 +7,7 @@ use kernelwright_protocol::{Backend, Baseline, BaselineKind, Nanoseconds};
 use crate::EvaluateError;
 use crate::batch::{Calls, Room, wanted};
 use crate::draws::Draw;
-use crate::problem::{BASE, Prepared, Problem, Setting, unmeasured};
+use crate::problem::{BASE, Prepared, Problem, Setting, State, unmeasured};
 use crate::request::compile_limit;
 use crate::statistics::{median, spread};
 use crate::workshop::Workshop;
@@ -97,6 +97,9 @@ pub(crate) async fn recover(problem: &mut Problem, reload: &Reload<'_>) -> Resul
     let lost = std::mem::replace(problem, fresh);
     problem.inherit(lost).await?;
     problem.draw(BASE, reload.base).await?.map_err(|reason| EvaluateError::Protocol(format!("the base draw failed: {reason}")))?;
+    if let State::Another(seed) = problem.state {
+        problem.vary(Some(seed)).await?;
+    }
     let measured: Vec<_> = problem.baselines.iter().filter(|b| b.time_ns.is_some()).map(|b| b.kind).collect();
     for kind in measured {
         problem.prepare(kind, limit(kind, reload.setting.target.backend)).await?;

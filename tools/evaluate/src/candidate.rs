@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::EvaluateError;
 use crate::locations::Locations;
-use crate::problem::{BASE, Inputs, Outcome, Placed, Problem, Setting, TimedOutcome, TimedOutcomes};
+use crate::problem::{BASE, Inputs, OtherState, Outcome, Placed, Problem, Setting, TimedOutcome, TimedOutcomes};
 use crate::request::Limits;
 use crate::verdict::{Phase, Stop, judge, printable};
 use crate::wire;
@@ -141,24 +141,33 @@ impl Candidate {
         self.construct_in(problem, None).await
     }
 
-    /// The same in another state from the beginning, which follows from a seed, where there is one.
-    pub(crate) async fn construct_in(&mut self, problem: &Problem, state: Option<u32>) -> Result<Duration, Stop> {
+    /// The same in another state from the beginning, where there is one.
+    pub(crate) async fn construct_in(&mut self, problem: &Problem, state: Option<&OtherState>) -> Result<Duration, Stop> {
         let facts = &problem.facts;
         let fields = json!({
             "init": facts.init, "tensors": facts.tensors, "state": facts.state, "form": facts.form,
-            "vary": state, "carries_state": facts.carries_state,
+            "vary": state.map(OtherState::to_json), "carries_state": facts.carries_state,
         });
         let fds: Vec<_> = problem.construction().into_iter().collect();
         Ok(self.ask(Phase::Construct, "construct", fields, &fds).await?.wall)
     }
 
-    /// Has its module hold another state, which follows from a seed, or the first one again; the names that the module does not have.
-    pub(crate) async fn vary(&mut self, state: Option<u32>) -> Result<Vec<String>, Stop> {
+    /// Has its module hold another state; the names that the module does not have.
+    pub(crate) async fn vary(&mut self, state: &OtherState) -> Result<Vec<String>, Stop> {
+        self.go_over(json!({"state": state.to_json()})).await
+    }
+
+    /// Has its module hold again what it has held before.
+    pub(crate) async fn vary_back(&mut self, state: &OtherState) -> Result<(), Stop> {
+        self.go_over(json!({"state": state.to_json(), "is_left": true})).await.map(drop)
+    }
+
+    async fn go_over(&mut self, fields: Value) -> Result<Vec<String>, Stop> {
         #[derive(Deserialize)]
         struct Adopted {
             unmatched: Vec<String>,
         }
-        let reply = self.ask(Phase::Run, "vary", json!({"seed": state}), &[]).await?;
+        let reply = self.ask(Phase::Run, "vary", fields, &[]).await?;
         Ok(claim::<Adopted>(reply.ok)?.unmatched)
     }
 
@@ -294,6 +303,11 @@ impl Candidate {
     /// Lets the process, and the program around it, come to their own end; how the latter ended, where it did so in time.
     pub(crate) async fn leave(self, limit: Duration) -> Option<Exit> {
         self.worker.leave(limit).await.exit
+    }
+
+    /// Goes on with what was noticed of another process of the same candidate.
+    pub(crate) fn take_notes(&mut self, other: &mut Self) {
+        self.noticed.append(&mut other.noticed);
     }
 
     /// What was noticed beside the verdict.

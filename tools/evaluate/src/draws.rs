@@ -2,6 +2,8 @@
 
 use std::num::NonZeroU32;
 
+use crate::problem::Facts;
+
 /// How the inputs of a trial are drawn; the worker protocol says what each does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DrawKind {
@@ -15,6 +17,8 @@ pub(crate) enum DrawKind {
     /// Where few numbers come of many inputs: a few elements decide.
     Uneven,
     Spiked,
+    /// Where inputs are the same in every draw: other values in those.
+    Filled,
     /// The base entry's inputs with a few elements changed.
     Touched,
 }
@@ -31,6 +35,7 @@ impl DrawKind {
             Self::Tiny => "tiny",
             Self::Uneven => "uneven",
             Self::Spiked => "spiked",
+            Self::Filled => "filled",
             Self::Touched => "touched",
         }
     }
@@ -45,17 +50,19 @@ pub(crate) struct Draw {
 }
 
 /// The draws of an evaluation: the problem's own distribution first (timing builds on it), then one of each kind that has exposed
-/// a class of tricks, the most telling first; beyond those the problem's own again with other seeds. A reduction has two more.
-pub(crate) fn plan(trials: NonZeroU32, reduces: bool) -> Vec<Draw> {
+/// a class of tricks, the most telling first; beyond those the problem's own again with other seeds. A reduction has more, and so has a problem whose
+/// inputs are in part the same in every draw.
+pub(crate) fn plan(trials: NonZeroU32, facts: &Facts) -> Vec<Draw> {
     use DrawKind::{Problem, Scaled, Shifted, Small, Special, Structured, Tiny};
     const ORDER: [DrawKind; 7] = [Problem, Scaled, Structured, Special, Small, Shifted, Tiny];
     let kinds = (0..trials.get() as usize).map(|trial| ORDER.get(trial).copied().unwrap_or(Problem));
-    let more = if reduces { DECISIVE.as_slice() } else { &[] };
-    kinds.chain(more.iter().copied()).map(|kind| Draw { kind, seed: random_u32() }).collect()
+    let reduction: &[DrawKind] = if facts.reduces { &[DrawKind::Uneven, DrawKind::Spiked] } else { &[] };
+    let constants: &[DrawKind] = if facts.has_constants { &[DrawKind::Filled] } else { &[] };
+    kinds.chain(reduction.iter().chain(constants).copied()).map(|kind| Draw { kind, seed: random_u32() }).collect()
 }
 
-/// Draws in which a few elements in unknown places decide what a reduction comes to.
-pub(crate) const DECISIVE: [DrawKind; 2] = [DrawKind::Uneven, DrawKind::Spiked];
+/// Draws that decide what the problem's own do not: what a reduction comes to, and whether inputs are read that are always the same.
+pub(crate) const DECISIVE: [DrawKind; 3] = [DrawKind::Uneven, DrawKind::Spiked, DrawKind::Filled];
 
 /// The base entry's inputs once more, a few elements changed: what is remembered by address or by a look at some elements is then wrong.
 pub(crate) fn touched() -> Draw {
@@ -92,9 +99,14 @@ mod tests {
     #[test]
     fn the_first_draw_is_the_problems_own_and_seeds_differ() {
         let names = |plan: &[Draw]| plan.iter().map(|draw| draw.kind.as_str()).collect::<Vec<_>>();
-        let eight = plan(NonZeroU32::new(8).unwrap(), false);
+        let facts = |reduces: bool, has_constants: bool| -> Facts {
+            let known = serde_json::json!({"inputs": [], "outputs": [], "init": null, "tensors": [], "state": null, "reference_ns": 1});
+            Facts { reduces, has_constants, ..serde_json::from_value(known).unwrap() }
+        };
+        let eight = plan(NonZeroU32::new(8).unwrap(), &facts(false, false));
         assert_eq!(names(&eight), ["problem", "scaled", "structured", "special", "small", "shifted", "tiny", "problem"]);
         assert_ne!(eight[6].seed, eight[7].seed);
-        assert_eq!(names(&plan(NonZeroU32::new(2).unwrap(), true)), ["problem", "scaled", "uneven", "spiked"]);
+        let two = plan(NonZeroU32::new(2).unwrap(), &facts(true, true));
+        assert_eq!(names(&two), ["problem", "scaled", "uneven", "spiked", "filled"]);
     }
 }

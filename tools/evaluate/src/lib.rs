@@ -36,6 +36,7 @@ mod rotation;
 mod samples;
 mod sets;
 mod shelf;
+mod singles;
 mod statistics;
 mod surface;
 mod timing;

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::EvaluateError;
-use crate::problem::{Facts, Places, Problem, State, unmeasured};
+use crate::problem::{Facts, Places, Problem, unmeasured};
 use crate::verdict::Stop;
 
 /// What is kept of the sets that are not selected.
@@ -61,7 +61,7 @@ impl Problem {
     pub(crate) async fn inherit(&mut self, lost: Self) -> Result<(), EvaluateError> {
         self.baselines = lost.baselines;
         self.lost_on = lost.lost_on;
-        self.state = if lost.state == State::Kept { State::Kept } else { State::Own };
+        self.state = lost.state;
         self.takes_scaled = lost.takes_scaled;
         self.moves = lost.moves;
         let set = lost.sets.selected;
@@ -80,6 +80,8 @@ impl Problem {
             structure: Vec<String>,
             #[serde(default)]
             reduces: bool,
+            #[serde(default)]
+            has_constants: bool,
             reference_ns: u64,
             #[serde(default)]
             device_memory: Option<u64>,
@@ -89,15 +91,17 @@ impl Problem {
         self.moves = None;
         let (new, _): (Selected, _) = self.ask("select", json!({"set": set}), &[]).await?;
         self.sets.selected = set;
-        let Facts { inputs, outputs, degenerate, structures, structure, reduces, reference_ns, device_memory, .. } = &mut self.facts;
+        let Facts { inputs, outputs, degenerate, structures, structure, reduces, has_constants, reference_ns, device_memory, .. } =
+            &mut self.facts;
         (*inputs, *outputs, *degenerate) = (new.inputs, new.outputs, new.degenerate);
-        (*structures, *structure, *reduces) = (new.structures, new.structure, new.reduces);
+        (*structures, *structure) = (new.structures, new.structure);
+        (*reduces, *has_constants) = (new.reduces, new.has_constants);
         (*reference_ns, *device_memory) = (new.reference_ns, new.device_memory);
         self.note_degenerate();
         Ok(())
     }
 
-    fn note_degenerate(&mut self) {
+    pub(crate) fn note_degenerate(&mut self) {
         if let Some(reason) = self.facts.degenerate.clone() {
             let name = self.set_name();
             self.sets.degenerate.insert(self.sets.selected, (name, reason));

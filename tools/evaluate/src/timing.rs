@@ -19,6 +19,7 @@ use crate::draws::{DrawKind, random_below};
 use crate::late::{self, Ready};
 use crate::problem::{Placed, Problem, TimedOutcomes};
 use crate::samples::{FEWEST_PAIRS, Samples};
+use crate::singles;
 use crate::statistics::{median, spread};
 use crate::verdict::Stop;
 use crate::waits::Waits;
@@ -223,8 +224,9 @@ pub(crate) async fn measure(
     }
     verify(problem, unverified, &mut checks, &session.trials).await?;
     agree(&samples.clocks)?;
-    candidate.clear().await?;
     late::forget_unseen(problem, unseen.as_ref()).await?;
+    singles::charge(problem, candidate, &session, &mut calls, &mut checks, &mut samples, (overhead, candidate_calls)).await?;
+    candidate.clear().await?;
     note(candidate, &samples);
     let mut timing = summarize(&samples, &session, problem, candidate_calls);
     timing.device_state = problem.device_state().await?;
@@ -296,17 +298,17 @@ enum Use {
 }
 
 /// What a batch of the candidate came to.
-struct Timed {
+pub(crate) struct Timed {
     calls: usize,
     /// Seconds of one call.
-    per_call: f64,
+    pub(crate) per_call: f64,
     /// By how much its clock disagrees.
     clock: f64,
     /// What its threads waited for processors, as a share of its time.
     waited: f64,
     /// Whether calls wrote their outputs where those of other calls lay.
     overwritten: bool,
-    unverified: Option<Unverified>,
+    pub(crate) unverified: Option<Unverified>,
 }
 
 impl Timed {
@@ -316,7 +318,7 @@ impl Timed {
 }
 
 /// What some calls of a batch have left behind, nobody having looked at it yet. On a GPU it still lies in the candidate's memory.
-struct Unverified {
+pub(crate) struct Unverified {
     pair: usize,
     outcomes: TimedOutcomes,
     /// The calls' numbers.
@@ -324,7 +326,7 @@ struct Unverified {
 }
 
 /// One batch of the candidate, with what is to be verified of it.
-async fn time_candidate(
+pub(crate) async fn time_candidate(
     candidate: &mut Candidate,
     Ready { calls, placed, late }: &Ready,
     overhead: Duration,
@@ -361,7 +363,12 @@ async fn time_candidate(
 }
 
 /// Compares what timed calls have left behind with what the reference gives.
-async fn verify(problem: &mut Problem, unverified: Option<Unverified>, checks: &mut Checks, trials: &Trials) -> Result<(), Stop> {
+pub(crate) async fn verify(
+    problem: &mut Problem,
+    unverified: Option<Unverified>,
+    checks: &mut Checks,
+    trials: &Trials,
+) -> Result<(), Stop> {
     let Some(Unverified { pair, outcomes, chosen }) = unverified else { return Ok(()) };
     for (call, comparison) in chosen.iter().zip(problem.verify(&outcomes).await?) {
         let Some(comparison) = comparison else { continue };

@@ -46,14 +46,14 @@ impl Evaluator {
         let key = Key { problem: ProblemId::of(&request.problem_source), tf32: request.options.tf32 };
         let is_crowded = loaded.holds_others(&key);
         let place = Place { workshop, bench, key: &key, sanitizer: sanitizer.as_ref(), cancelled };
-        let case = Case { began, request, workshop, triton, limits, next: None, early, turn: None, is_alone: false };
+        let case = Case { began, request, workshop, triton, limits, next: None, early, turn: None, is_alone: false, untimed: None };
         let first = Box::pin(self.on_target(&mut loaded, &place, case, say)).await;
         if !(is_crowded && ran_out_of_memory(&first)) {
             return first;
         }
         say("making room: memory of the target has run out");
         loaded.end_all().await;
-        let case = Case { began, request, workshop, triton, limits, next: None, early: None, turn: None, is_alone: false };
+        let case = Case { began, request, workshop, triton, limits, next: None, early: None, turn: None, is_alone: false, untimed: None };
         Box::pin(self.on_target(&mut loaded, &place, case, say)).await
     }
 

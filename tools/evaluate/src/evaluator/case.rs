@@ -41,6 +41,8 @@ pub(super) struct Case<'a> {
     pub(super) turn: Option<Turn>,
     /// Whether no other process has a turn on it meanwhile.
     pub(super) is_alone: bool,
+    /// Why no time is to be taken, where that is known.
+    pub(super) untimed: Option<&'static str>,
 }
 
 impl Case<'_> {
@@ -52,7 +54,7 @@ impl Case<'_> {
     ) -> Result<Correct, Stop> {
         let setting = Setting { threads: self.workshop.threads(self.triton), ..problem.setting };
         problem.select(0).await?;
-        let draws = draws::plan(self.request.options.trials, problem.facts.reduces);
+        let draws = draws::plan(self.request.options.trials, &problem.facts);
         say("building the candidate");
         // What the first trial should give is computed while compilers work.
         let offer = Offer { problem_name: self.request.problem_name.clone(), constants: problem.facts.constants.clone() };
@@ -78,7 +80,7 @@ impl Case<'_> {
             let (base, draws) = if let Some(first) = first.take() {
                 first
             } else {
-                let draws = draws::plan(self.request.options.trials, problem.facts.reduces);
+                let draws = draws::plan(self.request.options.trials, &problem.facts);
                 (problem.draw(BASE, draws[0]).await?.map_err(correctness::base_failed)?, draws)
             };
             let name = problem.set_name();
@@ -109,7 +111,10 @@ impl Case<'_> {
             return Ok(untimed(passed, "the request asked for correctness only"));
         }
         if problem.facts.carries_state {
-            return Ok(untimed(passed, CARRIES_STATE));
+            self.untimed = Some(CARRIES_STATE);
+        }
+        if let Some(reason) = self.untimed {
+            return Ok(untimed(passed, reason));
         }
         if self.triton == TritonMode::Interpreted {
             return Ok(untimed(passed, "Triton's interpreter checks correctness only; times need a GPU"));

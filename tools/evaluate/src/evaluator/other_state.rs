@@ -2,7 +2,10 @@
 //!
 //! Scales of one, biases of zero, running statistics and closed gates do nothing until somebody trains the module: a candidate that leaves them out
 //! is right on every draw of inputs. So both sides hold other values there for one trial. A candidate that packs or folds its state while it is built,
-//! or at its first call, cannot follow that; it is built once more, in a process of its own, with those values from the beginning.
+//! or at its first call, cannot follow that; it is built once more, in a process of its own, with those values from the beginning. Which of its tensors
+//! stand for the module's is told in one way and then in another: it has to be right by either.
+//!
+//! Whichever process is right goes on in that state, and so does the problem's: what is timed is what was right there.
 
 use kernelwright_protocol::{Severity, Verdict};
 
@@ -12,7 +15,7 @@ use crate::baselines::{self, Reload};
 use crate::candidate::{Candidate, Offer};
 use crate::correctness::{self, Passed};
 use crate::draws::{self, random_u32};
-use crate::problem::{BASE, Inputs, Problem, Setting};
+use crate::problem::{BASE, Inputs, OtherState, Policy, Problem, Setting};
 use crate::verdict::Stop;
 use crate::workshop::Bench;
 
@@ -25,20 +28,20 @@ const LABEL: &str = "another state of the module";
 const NAMED: usize = 4;
 
 impl Case<'_> {
-    /// Tries the candidate in another state of the problem's module, where that has one.
+    /// Tries the candidate in another state of the problem's module, where that has one, in which both go on then.
     pub(super) async fn follows_state(
-        &self,
+        &mut self,
         problem: &mut Problem,
         candidate: &mut Candidate,
         reload: &Reload<'_>,
         passed: &mut Passed,
         say: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<(), Stop> {
-        let state = random_u32();
-        let names = match problem.vary(Some(state)).await {
+        let seed = random_u32();
+        let names = match problem.vary(Some(seed)).await {
             Err(EvaluateError::Problem(refusal)) if refusal.message.contains("CUDA error") => {
-                baselines::recover(problem, reload).await?;
                 problem.keeps_state();
+                baselines::recover(problem, reload).await?;
                 vec![]
             }
             answer => answer?,
@@ -50,46 +53,47 @@ impl Case<'_> {
         let judged = match problem.draw(OTHER, draws::fresh()).await? {
             Ok(inputs) => {
                 let inputs = Inputs { label: format!("{LABEL} ({})", told(&names)), ..inputs };
+                let state = OtherState { seed, names, policy: Policy::ByValue };
                 self.in_state(problem, candidate, state, &inputs, passed, say).await
             }
             Err(_) => Ok(()),
         };
-        if let Err(Stop::Failed(error)) = judged {
-            return Err(error.into());
-        }
-        problem.vary(None).await?;
+        judged?;
         problem.forget(&[OTHER]).await?;
-        judged
+        Ok(())
     }
 
     async fn in_state(
-        &self,
+        &mut self,
         problem: &mut Problem,
         candidate: &mut Candidate,
-        state: u32,
+        mut state: OtherState,
         inputs: &Inputs,
         passed: &mut Passed,
         say: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<(), Stop> {
-        let has_all = candidate.vary(Some(state)).await?.is_empty();
-        let followed = if has_all { Some(correctness::one(problem, candidate, OTHER, inputs, passed).await) } else { None };
-        match followed {
-            Some(Err(stop)) if !is_incorrect(&stop) => return Err(stop),
-            _ => candidate.vary(None).await?,
-        };
-        let result = match followed {
-            Some(Ok(())) => Ok(()),
-            _ => self.built_in_state(problem, state, passed, say).await,
-        };
-        match result {
-            Ok(()) => {
+        let lacking = candidate.vary(&state).await?;
+        let mut judged = if lacking.is_empty() { Some(correctness::one(problem, candidate, OTHER, inputs, passed).await) } else { None };
+        if let Some(Err(stop)) = &judged
+            && !is_incorrect(stop)
+        {
+            // It has crashed, or nothing can be said; there is nobody left to be asked.
+            return judged.unwrap_or(Ok(()));
+        }
+        for policy in [Policy::ByValue, Policy::ByName] {
+            if matches!(judged, Some(Ok(()))) {
+                break;
+            }
+            state.policy = policy;
+            judged = Some(self.built_in_state(problem, candidate, &state, inputs, passed, say).await);
+        }
+        match judged {
+            None | Some(Ok(())) => {
                 passed.trials.ran.push(inputs.label.clone());
                 Ok(())
             }
-            Err(stop) if is_incorrect(&stop) => Err(stop.explained(
-                "the module's state held other values than those it is built with, as it does after training; the candidate leaves out what they do",
-            )),
-            Err(Stop::Decided(verdict)) => {
+            Some(Err(stop)) if is_incorrect(&stop) => Err(stop.explained(&remark(&lacking))),
+            Some(Err(Stop::Decided(verdict))) => {
                 let message = format!(
                     "whether it is right in {} is not known: it is not in the process that it has, where it may have packed its state, and built in that \
                      state it ends as `{}`",
@@ -97,17 +101,22 @@ impl Case<'_> {
                     verdict.status()
                 );
                 candidate.note("state_not_followed", Severity::Warning, &message);
+                candidate.vary_back(&state).await?;
+                problem.vary(None).await?;
+                self.untimed = Some("it could not be tried in another state of the module, so that its time may leave out what that does");
                 Ok(())
             }
-            Err(failed) => Err(failed),
+            Some(failed) => failed,
         }
     }
 
-    /// The same with a process in which the candidate is built in that state.
+    /// The same with a process in which the candidate is built in that state. Where it is right it takes the other's place.
     async fn built_in_state(
         &self,
         problem: &mut Problem,
-        state: u32,
+        candidate: &mut Candidate,
+        state: &OtherState,
+        inputs: &Inputs,
         passed: &mut Passed,
         say: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<(), Stop> {
@@ -121,13 +130,28 @@ impl Case<'_> {
         let judged = async {
             again.build(&self.request.candidate_source, &setting, &offer, &built).await?;
             again.construct_in(problem, Some(state)).await?;
-            let inputs = problem.share(OTHER).await?;
-            correctness::one(problem, &mut again, OTHER, &Inputs { label: LABEL.to_owned(), ..inputs }, passed).await
+            let shared = Inputs { label: inputs.label.clone(), ..problem.share(OTHER).await? };
+            correctness::one(problem, &mut again, OTHER, &shared, passed).await?;
+            let base = problem.share(BASE).await?;
+            again.give(BASE, &base).await.map(drop)
         };
         let judged = judged.await;
+        if judged.is_ok() {
+            again.take_notes(candidate);
+            std::mem::swap(candidate, &mut again);
+        }
         again.end().await;
         judged
     }
+}
+
+/// What a wrong candidate should be told; `lacking` are names that its module does not have, or not in that form.
+fn remark(lacking: &[String]) -> String {
+    let why = "what training changes held other values than those it is built with, and the candidate leaves out what they do";
+    if lacking.is_empty() {
+        return why.to_owned();
+    }
+    format!("{why}; it has no tensor of the same name, shape and dtype as {}", told(lacking))
 }
 
 fn is_incorrect(stop: &Stop) -> bool {
@@ -148,5 +172,11 @@ mod tests {
     fn a_long_state_is_told_by_its_first_names() {
         let names: Vec<String> = ["a", "b", "c", "d", "e", "f"].map(str::to_owned).to_vec();
         assert_eq!((told(&names[..4]), told(&names)), ("a, b, c, d".to_owned(), "a, b, c, d and 2 more".to_owned()));
+    }
+
+    #[test]
+    fn names_that_a_module_lacks_are_told() {
+        assert!(remark(&["norm.weight".to_owned()]).ends_with("it has no tensor of the same name, shape and dtype as norm.weight"));
+        assert!(remark(&[]).ends_with("leaves out what they do"));
     }
 }

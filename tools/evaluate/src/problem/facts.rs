@@ -29,6 +29,9 @@ pub(crate) struct Facts {
     /// Whether its outputs are few numbers of many.
     #[serde(default)]
     pub(crate) reduces: bool,
+    /// Whether some of its inputs are the same in every draw, and could be others.
+    #[serde(default)]
+    pub(crate) has_constants: bool,
     /// Whether what a call gives depends on the calls before it.
     #[serde(default)]
     pub(crate) carries_state: bool,

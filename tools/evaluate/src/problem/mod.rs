@@ -147,7 +147,7 @@ impl Problem {
             return Ok(vec![]);
         }
         // Noted before: an evaluation may be given up while this is asked.
-        self.state = State::Another;
+        self.state = State::Another(state.unwrap_or_default());
         let (Varied { names }, _) = self.ask("vary", json!({"seed": state}), &[]).await?;
         if names.is_empty() {
             self.state = State::Own;
@@ -172,8 +172,14 @@ impl Problem {
         struct Expected {
             #[serde(default)]
             skipped: Option<String>,
+            #[serde(default)]
+            rounding_decides: bool,
         }
         let (expected, _): (Expected, _) = self.ask("expect", json!({"entry": entry}), &[]).await?;
+        if expected.rounding_decides && self.facts.degenerate.is_none() {
+            self.facts.degenerate = Some("inputs that differ in their last digits change its outputs as much as they are large".to_owned());
+            self.note_degenerate();
+        }
         Ok(expected.skipped)
     }
 
@@ -269,7 +275,7 @@ impl Problem {
     /// Frees every entry.
     pub(crate) async fn forget_all(&mut self) -> Result<(), EvaluateError> {
         self.rests = false;
-        if self.state == State::Another {
+        if matches!(self.state, State::Another(_)) {
             self.vary(None).await?;
         }
         self.ask::<Value>("clear", json!({}), &[]).await?;
@@ -408,13 +414,41 @@ impl Problem {
     }
 }
 
+/// Other values of some of a module's tensors.
+#[derive(Clone, Debug)]
+pub(crate) struct OtherState {
+    /// What they follow from.
+    pub(crate) seed: u32,
+    /// The tensors' names in the problem's module.
+    pub(crate) names: Vec<String>,
+    /// How a candidate's worker tells which tensors of a module that it builds stand for them.
+    pub(crate) policy: Policy,
+}
+
+/// See `another_state.py`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Policy {
+    ByValue,
+    ByName,
+}
+
+impl OtherState {
+    pub(crate) fn to_json(&self) -> Value {
+        let policy = match self.policy {
+            Policy::ByValue => "by value",
+            Policy::ByName => "by name",
+        };
+        json!({"seed": self.seed, "names": self.names, "policy": policy})
+    }
+}
+
 /// What the module of a problem holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// What it was built with.
     Own,
-    /// Other values, or possibly so.
-    Another,
+    /// Other values that follow from this seed, or possibly so.
+    Another(u32),
     /// What it was built with, for good.
     Kept,
 }

@@ -1,4 +1,5 @@
-"""Another state of a module: what is one value when it is built (scales of one, biases of zero, running statistics, closed gates) holds others.
+"""Another state of a module: what training changes and is one value when it is built (scales of one, biases of zero, running statistics, closed
+gates) holds others.
 
 A candidate that leaves such state out is right only until somebody trains the module. Both roles compute the same values from a seed: they follow
 from what a tensor holds, its shape and its dtype, not from its name, which a candidate may choose.
@@ -6,24 +7,44 @@ from what a tensor holds, its shape and its dtype, not from its name, which a ca
 
 from __future__ import annotations
 
+import math
+import weakref
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as registration
+from torch.overrides import TorchFunctionMode
 
-#: How far values are from what they were, as a part of it; of a zero itself. Positive ones stay positive.
-_LEAST, _MOST = 0.2, 0.5
-#: Functions of `torch.nn.init` that fill a tensor with one value.
-_FILLING = ("zeros_", "ones_", "constant_")
+from .layout import overlaps, same_bits, window_of
+
+#: How far values are from what they were, as a part of it; of a zero, or what is as good as one, itself. Positive ones stay positive.
+_LEAST, _MOST, _NOTHING = 0.2, 0.5, 0.05
+#: What makes one value of a tensor that is there already.
+_FILLING = (Tensor.zero_, Tensor.fill_, Tensor.copy_)
+#: A number that somebody has written down has few digits; one that was drawn at random has them all.
+_WRITTEN_DIGITS = 4
+_STATISTICS = ("running_mean", "running_var")
+
+#: Ways to tell which tensors of a module that is being built stand for those of the reference: by what they hold, or by the last part of their
+#: names as well and no more of them than there are. Neither is always right, and who leaves state out is wrong by both.
+POLICIES = ("by value", "by name")
+
+
+def trained(module: nn.Module) -> set[str]:
+    """The names of what training changes: parameters, and the statistics of norms. Other buffers are constants, which a kernel may know."""
+    norms = {name: part for name, part in module.named_modules() if isinstance(part, torch.nn.modules.batchnorm._NormBase)}
+    statistics = {f"{name}.{own}" if name else own for name in norms for own in _STATISTICS}
+    return statistics | {name for name, _parameter in module.named_parameters()}
 
 
 def of_one_value(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The floating tensors of a state that hold one finite value each."""
+    """The floating tensors of a state that hold one finite value each, which was not drawn at random."""
     return {name: tensor for name, tensor in state.items() if _value(tensor) is not None}
 
 
@@ -33,39 +54,24 @@ def varied(state: Mapping[str, Tensor], seed: int) -> dict[str, Tensor]:
 
 
 @contextmanager
-def built_with(state: Mapping[str, Tensor], seed: int) -> Iterator[None]:
-    """Has modules that are built meanwhile hold the other values from the beginning, wherever they hold what tensors of `state` do.
+def built_with(state: Mapping[str, Tensor], seed: int, policy: str) -> Iterator[None]:
+    """Has modules that are built meanwhile hold the other values from the beginning, where they hold what tensors of `state` do.
 
     So a candidate that packs or folds its state while it is built, under whatever names, is asked for nothing that it cannot do.
     """
-    others = {_key(state[name]): other for name, other in varied(state, seed).items()}
+    building = _Building(state, varied(state, seed), policy)
 
-    def replace(tensor: object) -> None:
-        if isinstance(tensor, Tensor) and not isinstance(tensor, nn.parameter.UninitializedTensorMixin):
-            other = others.get(_key(tensor))
-            if other is not None:
-                with torch.no_grad():
-                    tensor.copy_(other)
+    def registered(_parent: nn.Module, name: str, child: Any) -> None:
+        with suppress(Exception):
+            building.register(name, child)
 
-    def registered(_parent: nn.Module, _name: str, child: Any) -> None:
-        for tensor in child.state_dict(keep_vars=True).values() if isinstance(child, nn.Module) else (child,):
-            replace(tensor)
-
-    def filled(fill: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(fill)
-        def wrapper(tensor: Any, *arguments: Any, **named: Any) -> Any:
-            result = fill(tensor, *arguments, **named)
-            replace(tensor)
-            return result
-
-        return wrapper
-
-    def reset(fill: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(fill)
-        def wrapper(norm: Any) -> Any:
-            result = fill(norm)
-            replace(norm.running_mean)
-            replace(norm.running_var)
+    def applied(apply: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(apply)
+        def wrapper(module: nn.Module, *arguments: Any, **named: Any) -> Any:
+            result = apply(module, *arguments, **named)
+            with suppress(Exception):
+                # Tensors of another dtype lie elsewhere.
+                building.register("", module)
             return result
 
         return wrapper
@@ -77,23 +83,132 @@ def built_with(state: Mapping[str, Tensor], seed: int) -> Iterator[None]:
             registration.register_module_module_registration_hook,
         ):
             stack.callback(register(registered).remove)
-        norms = torch.nn.modules.batchnorm._NormBase
-        for owner, name, wrap in [*((nn.init, name, filled) for name in _FILLING), (norms, "reset_running_stats", reset)]:
-            original = getattr(owner, name)
-            setattr(owner, name, wrap(original))
-            stack.callback(setattr, owner, name, original)
+        stack.callback(setattr, nn.Module, "_apply", nn.Module._apply)
+        nn.Module._apply = applied(nn.Module._apply)  # type: ignore[method-assign]
+        stack.enter_context(_Watched(building))
         yield
 
 
+class _Building:
+    """Tensors of modules that are being built, and what takes their place."""
+
+    def __init__(self, state: Mapping[str, Tensor], others: Mapping[str, Tensor], policy: str) -> None:
+        self._others = {_key(state[name]): other for name, other in others.items()}
+        self._left = Counter((_key(state[name]), _leaf(name)) for name in others)
+        self._leaves = {_leaf(name) for name in others}
+        self._by_name = policy == POLICIES[1]
+        #: By where their memory begins; another tensor may come to lie there once one is gone.
+        self._known: dict[int, tuple[weakref.ref[Tensor], str]] = {}
+
+    def register(self, name: str, child: Any) -> None:
+        """Notes a tensor, or those of a module, and replaces what they hold."""
+        if isinstance(child, nn.Module):
+            for part in child.modules():
+                for own, tensor in [*part._parameters.items(), *part._buffers.items()]:
+                    self._register(own, tensor)
+        else:
+            self._register(name, child)
+
+    def _register(self, leaf: str, tensor: Any) -> None:
+        if isinstance(tensor, Tensor) and _is_plain(tensor) and self._stands_for_state(leaf, tensor):
+            self._known[tensor.untyped_storage().data_ptr()] = weakref.ref(tensor), leaf
+            self._replace(leaf, tensor)
+
+    def _stands_for_state(self, leaf: str, tensor: Tensor) -> bool:
+        return leaf in self._leaves if self._by_name else isinstance(tensor, nn.Parameter) or leaf in self._leaves or leaf in _STATISTICS
+
+    def filled(self, tensor: object) -> None:
+        """Replaces what a known tensor holds now that it was filled, itself or through another over the same memory."""
+        if isinstance(tensor, Tensor) and _is_plain(tensor):
+            known, leaf = self._known.get(tensor.untyped_storage().data_ptr(), (None, ""))
+            own = known() if known is not None else None
+            if own is not None and own.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr():
+                self._replace(leaf, own)
+
+    def _replace(self, leaf: str, tensor: Tensor) -> None:
+        key = _key(tensor)
+        other = self._others.get(key)
+        if other is None or self._by_name and not self._left[key, leaf]:
+            return
+        self._left[key, leaf] -= 1
+        with torch.no_grad():
+            tensor.copy_(other)
+
+
+class _Watched(TorchFunctionMode):
+    def __init__(self, building: _Building) -> None:
+        super().__init__()
+        self._building = building
+
+    def __torch_function__(self, function: Any, _types: Any, arguments: Any = (), named: Any = None) -> Any:
+        result = function(*arguments, **(named or {}))
+        if function in _FILLING and arguments:
+            with suppress(Exception):
+                self._building.filled(arguments[0])
+        return result
+
+
+class Snapshot:
+    """What the tensors of a module hold at one moment, buffers that hold nothing included."""
+
+    def __init__(self, parts: list[tuple[dict[str, Any], str, Tensor | None, Tensor | None]]) -> None:
+        self._parts = parts
+
+    @classmethod
+    def of(cls, module: object) -> Snapshot:
+        """That of a module; nothing of what is none."""
+        modules: Iterable[nn.Module] = module.modules() if isinstance(module, nn.Module) else ()
+        owned = [(tensors, name, tensor) for part in modules for tensors in (part._parameters, part._buffers) for name, tensor in tensors.items()]
+        saved = [(tensors, name, tensor) for tensors, name, tensor in owned if tensor is None or _is_strided(tensor)]
+        return cls([(tensors, name, tensor, None if tensor is None else window_of(tensor.detach()).clone()) for tensors, name, tensor in saved])
+
+    def is_changed(self) -> bool:
+        """Whether the module holds anything else by now."""
+        return any(tensors.get(name) is not tensor or not _holds(tensor, saved) for tensors, name, tensor, saved in self._parts)
+
+    def restore(self) -> None:
+        """Puts the tensors themselves back, and what they held. What has taken their place, an input say, is left alone."""
+        for tensors, name, tensor, saved in self._parts:
+            tensors[name] = tensor
+            if tensor is not None and saved is not None and not _holds(tensor, saved):
+                window_of(tensor.detach()).copy_(saved)
+
+
+def _holds(tensor: Tensor | None, saved: Tensor | None) -> bool:
+    return tensor is None or saved is None or same_bits(window_of(tensor.detach()), saved)
+
+
+def _is_strided(tensor: Tensor) -> bool:
+    uninitialised = isinstance(tensor, nn.parameter.UninitializedTensorMixin)
+    return not uninitialised and tensor.layout is torch.strided and tensor.device.type in ("cpu", "cuda")
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Whether its values can be read and written like those of any tensor."""
+    return type(tensor) in (Tensor, nn.Parameter) and _is_strided(tensor) and not tensor.is_inference() and not overlaps(tensor)
+
+
+def _leaf(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
 def _value(tensor: Tensor) -> float | None:
-    """What every element of a floating tensor is; nothing where they differ, or where that is not finite."""
-    if not tensor.is_floating_point() or tensor.dtype.itemsize < 2 or not tensor.numel():
+    """What every element of a floating tensor is; nothing where they differ, where that is not finite, or was drawn at random."""
+    if not tensor.is_floating_point() or tensor.dtype.itemsize < 2 or not tensor.numel() or not _is_plain(tensor):
         return None
     flat = tensor.detach().reshape(-1)
     first = float(flat[0])
+    if first - first != 0.0 or flat.numel() == 1 and not _is_written(first, tensor.dtype):
+        return None
     # Weights, which are most of a state, are told by their first elements.
-    is_one = first - first == 0.0 and all(bool((part == flat[0]).all()) for part in (flat[:64], flat))
-    return first if is_one else None
+    return first if all(bool((part == flat[0]).all()) for part in (flat[:64], flat)) else None
+
+
+def _is_written(value: float, dtype: torch.dtype) -> bool:
+    if dtype.itemsize == 2:
+        # Every such float is a short number.
+        return value in (-1.0, 0.0, 1.0)
+    return any(float(torch.tensor(float(f"{value:.{digits}g}"), dtype=dtype)) == value for digits in range(1, _WRITTEN_DIGITS + 1))
 
 
 def _key(tensor: Tensor) -> tuple[object, ...]:
@@ -104,6 +219,10 @@ def _other(tensor: Tensor, seed: int) -> Tensor:
     value = _value(tensor)
     # On the CPU: a GPU draws other numbers.
     generator = torch.Generator().manual_seed(zlib.crc32(repr(_key(tensor)).encode()) ^ seed)
-    change = _LEAST + (_MOST - _LEAST) * torch.rand(tensor.shape, generator=generator)
-    change *= torch.randint(0, 2, tensor.shape, generator=generator) * 2 - 1
-    return ((1 + change) * value if value else change).to(tensor.dtype).to(tensor.device)
+    size = _LEAST + (_MOST - _LEAST) * torch.rand(tensor.shape, generator=generator)
+    change = size * (torch.randint(0, 2, tensor.shape, generator=generator) * 2 - 1)
+    if value is None or abs(value) < _NOTHING:
+        other = math.copysign(1.0, value) * size if value else change
+    else:
+        other = (1 + change) * value
+    return other.to(tensor.dtype).to(tensor.device)

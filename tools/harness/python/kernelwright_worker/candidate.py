@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import dataclass
 from time import perf_counter_ns
 from types import ModuleType
 from typing import Any
@@ -23,7 +24,7 @@ from . import another_state, failures, forms
 from .channel import WorkerError
 from .device import Device, seed_all
 from .forms import Form
-from .layout import admit_plain
+from .layout import admit_plain, overlaps, same_bits
 from .trees import Tree, Untransportable, decode, encode
 
 _MODULE_NAME = "kernelwright_candidate"
@@ -35,7 +36,24 @@ _PROCESSES = os.path.dirname(multiprocessing.__file__) + os.sep
 _clock = perf_counter_ns
 _no_grad = torch.no_grad
 _describe = failures.describe
-_of_one_value, _varied, _built_with = another_state.of_one_value, another_state.varied, another_state.built_with
+_overlaps, _same_bits = overlaps, same_bits
+_of_one_value, _varied, _built_with, _Snapshot = another_state.of_one_value, another_state.varied, another_state.built_with, another_state.Snapshot
+
+
+@dataclass(frozen=True)
+class OtherState:
+    """A state that follows from a seed, of the reference's tensors of these names; and how those of a module that is being built are told."""
+
+    seed: int
+    names: frozenset[str]
+    policy: str = another_state.POLICIES[0]
+
+    @classmethod
+    def parse(cls, value: object) -> OtherState | None:
+        """Reads that of a request; null is none."""
+        if not isinstance(value, dict):
+            return None
+        return cls(int(value["seed"]), frozenset(map(str, value["names"])), str(value.get("policy", cls.policy)))
 
 
 class Candidate:
@@ -51,7 +69,7 @@ class Candidate:
         self._kernel: Any = None
         self._module: Any = None
         #: What the module holds before every run, where calls depend on those before them.
-        self._before_runs: list[tuple[str, Tensor]] = []
+        self._before_runs: another_state.Snapshot | None = None
         #: What of the reference's state holds one value before the first call.
         self._of_one_value: dict[str, Tensor] = {}
         #: What it can import of the problem.
@@ -108,39 +126,41 @@ class Candidate:
         specification.loader.exec_module(module)
         return module
 
-    def construct(
-        self, init: list[Any], state: list[tuple[str, Tensor]], form: Form, seed: int | None = None, carries_state: bool = False
-    ) -> dict[str, Any]:
-        """Builds `ModelNew` as the reference was built, copies the reference's state by name and gives it the problem's form; with a seed in another
-        state from the beginning. Where it `carries_state` from call to call, every run begins with the reference's."""
+    def construct(self, init: list[Any], state: list[tuple[str, Tensor]], form: Form, other: OtherState | None = None, carries_state: bool = False) -> dict[str, Any]:
+        """Builds `ModelNew` as the reference was built, copies the reference's state by name and gives it the problem's form; in the `other` state from the
+        beginning, where there is one. Where it `carries_state` from call to call, every run begins with this one."""
         self._of_one_value = _of_one_value(dict(state))
-        self._before_runs = state if carries_state else []
         if form.numpy:
             # There are no arrays on a GPU: its candidates work on tensors.
             init, form = (forms.arrays_for(init), form) if not self._device.is_cuda else (init, Form())
         start = _clock()
         self._device.set_flags()
         seed_all(self._seed)
-        module = self.guarded("construct", "construct", lambda: self._build(init, seed))
+        module = self.guarded("construct", "construct", lambda: self._build(init, other))
         matched, unmatched = self.guarded("construct", "construct", lambda: self._adopt(module, state))
-        if seed is not None:
-            others = _varied(self._of_one_value, seed)
-            self.guarded("construct", "construct", lambda: self._adopt(module, list(others.items())))
+        if other is not None:
+            others = list(_varied(self._own(other), other.seed).items())
+            self.guarded("construct", "construct", lambda: self._adopt(module, others))
+        self._before_runs = _Snapshot.of(module) if carries_state else None
         self._device.synchronize()
         self._module = form.around(module, self._device.torch)
         return {"construct_ns": _clock() - start, "matched": matched, "unmatched": unmatched}
 
-    def vary(self, seed: int | None) -> dict[str, Any]:
-        """Goes over to another state; without a seed, back to the first one."""
-        state = self._of_one_value if seed is None else _varied(self._of_one_value, seed)
+    def vary(self, other: OtherState, is_left: bool) -> dict[str, Any]:
+        """Goes over to another state, or back to the first one."""
+        own = self._own(other)
+        state = own if is_left else _varied(own, other.seed)
         _matched, unmatched = self.guarded("run", "run", lambda: self._adopt(self._module, list(state.items())))
         self._device.synchronize()
         return {"unmatched": unmatched}
 
-    def _build(self, init: list[Any], seed: int | None) -> Any:
+    def _own(self, other: OtherState) -> dict[str, Tensor]:
+        return {name: tensor for name, tensor in self._of_one_value.items() if name in other.names}
+
+    def _build(self, init: list[Any], other: OtherState | None) -> Any:
         if self._class is None:
             return self._kernel
-        with nullcontext() if seed is None else _built_with(self._of_one_value, seed):
+        with nullcontext() if other is None else _built_with(self._own(other), other.seed, other.policy):
             module = self._class(*init)
         if isinstance(module, torch.nn.Module):
             return module.eval().to(self._device.torch)
@@ -154,9 +174,12 @@ class Candidate:
         with _no_grad():
             for name, tensor in state:
                 target = own.get(name)
-                if isinstance(target, Tensor) and target.shape == tensor.shape and target.dtype == tensor.dtype:
+                if not isinstance(target, Tensor) or target.shape != tensor.shape or target.dtype != tensor.dtype:
+                    unmatched.append(name)
+                elif not _overlaps(target):
                     target.copy_(tensor)
-                else:
+                elif not _same_bits(target, tensor.to(target.device)):
+                    # An expanded tensor has fewer values than elements.
                     unmatched.append(name)
         return len(state) - len(unmatched), unmatched
 
@@ -170,8 +193,8 @@ class Candidate:
         """One synchronised call; what it returned and nanoseconds."""
         module = self.module()
         self._device.set_flags()
-        if self._before_runs:
-            self.guarded("run", "run", lambda: self._adopt(module, self._before_runs))
+        if self._before_runs is not None:
+            self.guarded("run", "run", self._before_runs.restore)
             self._device.synchronize()
 
         def call() -> tuple[Any, int]:

@@ -12,11 +12,15 @@ import torch
 from torch import Tensor
 
 from . import patterns
-from .tolerance import Precision, Scale, chunks, real_parts
+from .tolerance import FEW, Precision, Scale, chunks, real_parts
 from .trees import dtype_name
 
 #: So many integers of an output, or one in `_RARE`, may be those that the reference gives for inputs a few roundings away.
 _FEW_INTEGERS, _RARE = 2, 100_000
+#: Errors as large as the baseline's isolated ones: so many times as many as it has, and so many more. The figure that stands for too many.
+_AS_MANY, _FEW_ISOLATED, _TOO_MANY = 4, 8, 10.0
+#: An output of which this part may be noise, on average, says little.
+_MOST_NOISE = 0.5
 #: Stands for an error without bound in JSON.
 _WORST_RATIO = 1e30
 _MAX_MISMATCHES = 8
@@ -53,6 +57,10 @@ class Expected:
     scales: dict[str, Scale] = field(default_factory=dict)
     #: What the reference gives for inputs that differ in their last digits, run by run.
     nearby: Callable[[], Iterable[Any]] = tuple
+    #: What it gives for inputs without their NaN.
+    without_nan: Callable[[], Any] | None = None
+    #: The least size of outputs by their path: that of a sum which cancels says nothing of what rounding did to it.
+    floors: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -132,6 +140,28 @@ def _tensors(value: Any, path: str) -> Iterator[tuple[str, Tensor]]:
             yield from _tensors(item, _member(path, key))
 
 
+def _at(value: Any, path: str) -> Tensor | None:
+    """The tensor of a value at a path."""
+    return dict(_tensors(value, path.split("[", 1)[0])).get(path)
+
+
+def is_rounding_alone(expected: Expected) -> bool:
+    """Whether so much of an output is noise that zeros would be within it."""
+    pairs = zip(_tensors(expected.baseline, "output"), _tensors(expected.precise, "output"))
+    for (path, baseline), (_path, precise) in pairs if expected.noisy else ():
+        if baseline.is_floating_point() and baseline.numel():
+            scale = Scale.of(precise, baseline, expected.precision, noisy=True)
+            if scale.noise > _MOST_NOISE * float(precise.to(torch.float64).abs().mean()):
+                return True
+    return False
+
+
+def sizes_of_few(value: Any, path: str) -> dict[str, float]:
+    """The size of those floating tensors of a value that have few elements, by path."""
+    tensors = _tensors(value, path)
+    return {name: float(real_parts(tensor).abs().mean(dtype=torch.float64)) for name, tensor in tensors if tensor.is_floating_point() and 0 < tensor.numel() < FEW}
+
+
 def _compare_tensors(expected: Expected, baseline: Tensor, precise: Tensor, actual: Tensor, path: str, result: Comparison) -> None:
     # An empty tensor has no memory to read, so it arrives on the CPU from everywhere.
     device = baseline.device.type if actual.numel() == 0 else actual.device.type
@@ -156,9 +186,14 @@ def _compare_tensors(expected: Expected, baseline: Tensor, precise: Tensor, actu
     if bool(wrong.any()) and int(wrong.sum()) <= max(_FEW_INTEGERS, wrong.numel() // _RARE):
         # A value at a rounding border, two that are nearly tied: a kernel that rounds in another order than torch gives the neighbour.
         for other in expected.nearby():
-            near = dict(_tensors(other, path.split("[", 1)[0])).get(path)
+            near = _at(other, path)
             if near is not None and near.shape == actual.shape and near.dtype == actual.dtype:
                 wrong &= _exact_difference(near, actual)
+    if bool(wrong.any()) and expected.nan is NanRule.ANYTHING and expected.without_nan is not None:
+        # An index that a NaN decides is no answer either.
+        other = _at(expected.without_nan(), path)
+        if other is not None and other.shape == actual.shape and other.dtype == baseline.dtype:
+            wrong &= ~_exact_difference(baseline, other)
     if bool(wrong.any()):
         result.add(path, patterns.explain(actual, baseline, wrong, int(wrong.reshape(-1).to(torch.uint8).argmax())))
 
@@ -166,7 +201,7 @@ def _compare_tensors(expected: Expected, baseline: Tensor, precise: Tensor, actu
 def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actual: Tensor, path: str, result: Comparison) -> None:
     b_parts, e_parts, a_parts = map(real_parts, (baseline, precise, actual))
     if path not in expected.scales:
-        expected.scales[path] = Scale.of(e_parts, b_parts, expected.precision, expected.noisy)
+        expected.scales[path] = Scale.of(e_parts, b_parts, expected.precision, expected.noisy, expected.floors.get(path, 0.0))
     scale = expected.scales[path]
     spread = expected.nan is NanRule.ANYTHING and _has_spread(b_parts, a_parts)
     largest, where = 0.0, 0
@@ -196,6 +231,35 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
         result.add(path, patterns.explain(actual, precise, wrong, where // 2 if baseline.is_complex() else where), largest)
     elif largest > 1:
         result.add(path, "differs", largest)
+    elif scale.has_isolated:
+        _compare_isolated(expected, scale, b_parts, e_parts, a_parts, path, result)
+
+
+def _compare_isolated(expected: Expected, scale: Scale, b: Tensor, e: Tensor, a: Tensor, path: str, result: Comparison) -> None:
+    """Refuses many errors as large as the baseline's isolated ones: a value that rounds to its neighbour excuses others that do, and not all of them."""
+    own = others = 0
+    suspects = []
+    for start, parts in chunks(b, e, a):
+        base, exact, actual = (part.to(torch.float64) for part in parts)
+        own += int(scale.is_isolated(base, exact).sum())
+        off = scale.is_isolated(actual, exact) & scale.is_isolated(actual, base)
+        others += int(off.sum())
+        suspects.append(off.nonzero().reshape(-1) + start)
+    most = _AS_MANY * own + _FEW_ISOLATED
+    if others <= most:
+        return
+    left = torch.cat(suspects)
+    if others * 1000 <= a.numel():
+        # It may round at other places than torch does.
+        for near in expected.nearby():
+            tensor = _at(near, path)
+            if tensor is None or tensor.numel() * (2 if tensor.is_complex() else 1) != a.numel():
+                break
+            values = real_parts(tensor).reshape(-1)[left].to(torch.float64)
+            left = left[scale.is_isolated(a.reshape(-1)[left].to(torch.float64), values)]
+            if left.numel() <= most:
+                return
+    result.add(path, f"{left.numel()} of {a.numel()} values are off by more than rounding does; of the reference's own only {own} are", _TOO_MANY)
 
 
 def _spread(baseline: Tensor, actual: Tensor) -> Tensor:

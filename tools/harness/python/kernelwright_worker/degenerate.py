@@ -30,10 +30,10 @@ def find(problem: Problem, reference: Reference, inputs: list[Any], outputs: Any
     if not inputs:
         return "the reference takes no inputs", nanoseconds
     differed = False
-    for kind, offset in (("problem", 1), ("problem", 2), ("small", 0)):
+    for kind, offset in (("problem", 1), ("problem", 2), ("small", 0), ("uneven", 1), ("spiked", 1)):
         drawn = problem.inputs(seed + offset, device)
         try:
-            changed, reason = transform(drawn, kind, device.torch)
+            changed, reason = transform(drawn, kind, device.torch, seed)
             if reason is not None:
                 continue
             other, other_after, _nanoseconds = reference.run(changed)

@@ -28,6 +28,7 @@ LABELS = {
     "tiny": "denormals and zeros",
     "uneven": "all but a few elements far smaller",
     "spiked": "a few elements far larger",
+    "filled": "other values in what is the same in every draw",
     "touched": "the first inputs again, a few elements changed",
     "nudged": "last digits changed",
 }
@@ -40,14 +41,21 @@ _TOUCHED = 512
 
 
 def transform(
-    inputs: list[Any], kind: object, device: torch.device, seed: int = 0, structures: Sequence[Structure | None] = ()
+    inputs: list[Any],
+    kind: object,
+    device: torch.device,
+    seed: int = 0,
+    structures: Sequence[Structure | None] = (),
+    constant: Sequence[bool] = (),
 ) -> tuple[list[Any], str | None]:
     """The inputs changed as `kind` says, in memory of their own, and why the draw is worth nothing, if so. `seed` decides what is touched, and how it
-    is nudged; `structures` are those of the inputs' tensors."""
+    is nudged; `structures` are those of the inputs' tensors, and `constant` says which of them are the same in every draw."""
     if kind not in LABELS:
         raise WorkerError("internal", "draw", f"a draw of kind {kind!r}")
     if kind == "problem":
         return inputs, None
+    if kind == "filled":
+        return _filled(inputs, device, seed, constant), None
     if not any(can_scale(tensor) and tensor.numel() for tensor in tensors_of(inputs)):
         return inputs, "the inputs have no floating-point tensor to change"
     random_numbers = random.Random(seed)
@@ -126,6 +134,31 @@ def _single_out(elements: Tensor, random_numbers: random.Random, free: Tensor | 
     most = _SHRUNK_SHORT if elements.dtype == torch.float16 else _SHRUNK
     elements.mul_(0.5 ** min(most, (elements.numel() // count).bit_length()))
     elements[where] = kept
+
+
+def fills(tensor: Tensor) -> bool:
+    """Whether a tensor that is the same in every draw can be given other values: bools, and floats of two bytes or more. Integers may be indices."""
+    return tensor.numel() > 0 and (tensor.dtype == torch.bool or can_scale(tensor) and not tensor.is_complex())
+
+
+def _filled(inputs: list[Any], device: torch.device, seed: int, constant: Sequence[bool]) -> list[Any]:
+    same = iter(constant)
+    generator = torch.Generator().manual_seed(seed)
+
+    def changed(tensor: Tensor) -> Tensor:
+        copy, elements = editable_copy(tensor, device)
+        if not next(same, False) or not fills(tensor):
+            return copy
+        random_values = torch.rand(elements.shape, generator=generator).to(device)
+        if tensor.dtype == torch.bool:
+            elements.copy_(random_values < 0.5)
+        else:
+            # What is zero in every draw gets values of size one, of either sign; the rest is scaled within what it is.
+            elements = elements.detach()
+            elements.copy_(torch.where(elements == 0, 2 * random_values - 1, elements * (0.5 + 0.5 * random_values)).to(elements.dtype))
+        return copy
+
+    return map_tensors(inputs, changed)
 
 
 def _touch(elements: Tensor, random_numbers: random.Random, free: Tensor | None) -> None:

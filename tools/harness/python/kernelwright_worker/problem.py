@@ -125,6 +125,10 @@ class Problem:
         adapted = self.form.around(self._inner, device.torch)
         return adapted if isinstance(adapted, nn.Module) else self._inner
 
+    def inner(self, module: nn.Module) -> nn.Module:
+        """The problem's own module inside of what `build` has made of it."""
+        return self._inner if self._inner is not None else module
+
     def _uses_numpy(self, init: list[Any], seed: int) -> bool:
         """Whether the inputs are numpy arrays; a module of torch's has none."""
         if isinstance(self._model, type) and issubclass(self._model, nn.Module):

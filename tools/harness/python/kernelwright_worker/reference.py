@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -13,6 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from . import another_state
+from .another_state import Snapshot
+from .casts import Uncast
 from .channel import WorkerError
 from .compare import Expected, Extent, NanRule, compare
 from .device import Device
@@ -67,6 +71,7 @@ class Reference:
         self._device = device
         self.module = problem.build(init, seed, device)
         self._initial = self._state()
+        self._snapshot = Snapshot.of(self.module)
         #: The module's own values of what holds others for the time being.
         self._replaced: dict[str, Tensor] = {}
         self._stateful = False
@@ -84,24 +89,36 @@ class Reference:
         except Untransportable as error:
             raise WorkerError("unsupported", "state", f"the module's state holds {error}") from error
 
-    def first_run(self, inputs: list[Any]) -> tuple[Any, int]:
-        """Runs the module once, with what only a first run shows: lazy parameters, and whether calls change the module's own state."""
+    def first_run(self, inputs: list[Any], others: Callable[[], list[list[Any]]] = list) -> tuple[Any, int]:
+        """Runs the module once, with what only a first run shows: lazy parameters, whether calls change the module's own state, and whether that shows
+        in the outputs of later calls, which may have the `others` for inputs."""
+        is_lazy = any(isinstance(tensor, nn.parameter.UninitializedTensorMixin) for tensor in [*self.module.parameters(), *self.module.buffers()])
         outputs, _after, nanoseconds = self.run(inputs)
-        if self._initial.keys() != self._state().keys():
-            self._initial = self._state()
-        self._stateful = any(not same_bits(tensor, self.module.state_dict()[name]) for name, tensor in self._initial.items())
-        if self._stateful:
-            self.carries_state = self._goes_on(inputs, outputs)
+        if is_lazy:
+            self._initial, self._snapshot = self._state(), Snapshot.of(self.module)
+        self._stateful = self._snapshot.is_changed()
+        self.carries_state = self._stateful and any(map(self._goes_on, others()))
         return outputs, nanoseconds
 
-    def _goes_on(self, inputs: list[Any], outputs: Any) -> bool:
-        """Whether a call that finds the state of the one before gives other outputs, or none."""
+    def _goes_on(self, inputs: list[Any]) -> bool:
+        """Whether a call gives other outputs, or none, where it finds the state of the one before."""
+        smaller = transform(inputs, "small", self._device.torch)[0]
         try:
-            return not agree(outputs, self._problem.run(self.module, self.copies(inputs)))
+            for last, before in ((inputs, inputs), (inputs, smaller), (smaller, inputs)):
+                alone, again, after = self._last_of(last), self._last_of(last), self._last_of(before, last)
+                repeats = _same(alone, again)
+                if not (_same(alone, after) if repeats else agree(alone, after)):
+                    return True
+            return False
         except WorkerError as error:
             if "CUDA error" in error.message:
                 raise
             return True
+
+    def _last_of(self, *calls: list[Any]) -> Any:
+        """What the last of several calls gives, of which the first finds the initial state."""
+        self._snapshot.restore()
+        return [self._plain(self._problem.run(self.module, self.copies(inputs))) for inputs in calls][-1]
 
     def renew(self) -> None:
         """Forgets what is known of runs: the next inputs may be of other dtypes and sizes."""
@@ -111,31 +128,45 @@ class Reference:
         """Parameters and buffers by name, as they are before the first call."""
         return {**self._initial, **self._replaced}
 
+    def trained_state(self) -> dict[str, Tensor]:
+        """What of it training changes."""
+        names = another_state.trained(self._problem.inner(self.module))
+        return {name: tensor for name, tensor in self.initial_state().items() if name in names}
+
     def replace_state(self, others: dict[str, Tensor]) -> None:
         """Holds these values in the place of its own, and its own again in the place of those that were replaced before."""
         own = self.initial_state()
+        if self._stateful:
+            self._snapshot.restore()
         self.module.load_state_dict({**self._replaced, **others}, strict=False)
         self._initial = {**own, **others}
         self._replaced = {name: own[name] for name in others}
+        self._snapshot = Snapshot.of(self.module)
         self._double = None
 
     def run(self, inputs: list[Any]) -> tuple[Any, list[Any], int]:
         """Outputs, the inputs after the call, and its time. The inputs given are left alone."""
         own = self.copies(inputs)
         if self._stateful:
-            self.module.load_state_dict(self._initial, strict=False)
+            self._snapshot.restore()
         self._device.synchronize()
         start = perf_counter_ns()
         outputs = self._problem.run(self.module, own)
         self._device.synchronize()
         nanoseconds = perf_counter_ns() - start
+        return self._plain(outputs), own, nanoseconds
+
+    def _plain(self, outputs: Any) -> Any:
+        """Outputs as plain tensors, in memory that later calls do not write: a module may return its own buffers."""
         tensors: list[Tensor] = []
         try:
             encode(outputs, tensors, admit_plain)
         except Untransportable as error:
             raise WorkerError("unsupported", "run", f"the reference returns {error}") from error
-        plain = {id(old): new for old, new in zip(tensors_of(outputs), tensors)}
-        return map_tensors(outputs, lambda tensor: plain[id(tensor)]), own, nanoseconds
+        own = {tensor.untyped_storage().data_ptr() for tensor in [*self.module.parameters(), *self.module.buffers()] if tensor.layout is torch.strided}
+        kept = [fresh_copy(new, new.device) if new.untyped_storage().data_ptr() in own else new for new in tensors]
+        plain = {id(old): new for old, new in zip(tensors_of(outputs), kept)}
+        return map_tensors(outputs, lambda tensor: plain[id(tensor)])
 
     def repeats(self, inputs: list[Any], outputs: Any) -> bool:
         """Whether it gives these outputs again, within what a candidate may be off."""
@@ -150,7 +181,9 @@ class Reference:
         """What a call with these inputs should give; without `double` only at declared precision."""
         baseline, after, _nanoseconds = self.run(inputs)
         changed = any(not same_bits(a, b) for a, b in zip(tensors_of(inputs), tensors_of(after)))
-        of = partial(Expected, nan=nan, precision=self._device.precision, nearby=partial(self._nearby, inputs))
+        of = partial(
+            Expected, nan=nan, precision=self._device.precision, nearby=partial(self._nearby, inputs), without_nan=partial(self._without_nan, inputs)
+        )
         if not double:
             return Expectation(of(baseline, baseline), after if changed else None, False)
         # An output may be a view of an input that later work reuses; nothing else holds these copies, so no further copy is needed.
@@ -206,6 +239,11 @@ class Reference:
                 return
             yield self.run(changed)[0]
 
+    def _without_nan(self, inputs: list[Any]) -> Any:
+        """Outputs for inputs with zeros in the place of NaN."""
+        zeros = map_tensors(self.copies(inputs), lambda tensor: tensor.masked_fill_(torch.isnan(tensor), 0.0) if tensor.is_floating_point() else tensor)
+        return self.run(zeros)[0]
+
     def _run_double(self, inputs: list[Any]) -> Any:
         if self._no_double is not None:
             raise _NoDouble(self._no_double)
@@ -215,7 +253,12 @@ class Reference:
         try:
             if self._double is None or self._stateful:
                 self._double = self._copied().double()
-            outputs = self._run_wide(self._double, inputs, torch.float64)
+            try:
+                outputs = self._run_wide(self._double, inputs, torch.float64)
+            except Exception:
+                # A forward pass that casts to 16 bits by itself does not fit the other weights.
+                self._double = self._copied().double()
+                outputs = self._run_wide(self._double, inputs, torch.float64, Uncast())
         except Exception as error:  # hard-coded dtypes, hooks, memory: whatever the reason, the baseline itself is the fallback
             self._double = None
             if self._device.is_cuda:
@@ -227,12 +270,13 @@ class Reference:
     def _copied(self) -> nn.Module:
         """The module once more, as it is before a call."""
         if self._stateful:
-            self.module.load_state_dict(self._initial, strict=False)
+            self._snapshot.restore()
         return copy.deepcopy(self.module)
 
-    def _run_wide(self, module: nn.Module, inputs: list[Any], dtype: torch.dtype) -> Any:
-        with torch.no_grad():
-            outputs = module(*map_tensors(inputs, partial(_upcast, dtype=dtype)))
+    def _run_wide(self, module: nn.Module, inputs: list[Any], dtype: torch.dtype, casts: AbstractContextManager[Any] | None = None) -> Any:
+        wide = map_tensors(inputs, partial(_upcast, dtype=dtype))
+        with torch.no_grad(), casts or nullcontext():
+            outputs = module(*wide)
         self._device.synchronize()
         tensors_of(outputs)
         return outputs
@@ -300,6 +344,12 @@ def _narrow(precise: Tensor, dtype: torch.dtype) -> Tensor:
     for start, (piece,) in chunks(precise):
         narrow.view(-1)[start : start + piece.numel()] = torch.where(torch.isfinite(piece), piece.clamp(-limit, limit), piece)
     return narrow
+
+
+def _same(first: Any, second: Any) -> bool:
+    """Whether two outputs are the same, bit for bit."""
+    a, b = list(_leaves(first)), list(_leaves(second))
+    return len(a) == len(b) and all(map(same_bits, a, b))
 
 
 def agree(first: Any, second: Any) -> bool:

@@ -15,13 +15,15 @@ _RELATIVE = {torch.float64: 1e-8, torch.float32: 2.2e-3, torch.float16: 4e-3, to
 #: of a million; sums in any order by 1e-5.
 _FULL_FLOAT32 = 1e-4
 #: The same for an output of few elements: it may be the small rest of a sum that cancels, whose size says little about what rounding did.
-_FEW_FLOAT32, _FEW = 5e-4, 64
+_FEW_FLOAT32, FEW = 5e-4, 64
 #: Where a few outputs are far larger than the others, the scale is the mean, but no less than this part of the rms.
 _LEAST_OF_RMS = 0.01
 #: The baseline's own largest error counts this many times.
 NOISE_FACTOR = 4.0
 #: Isolated errors of the baseline (a rounded index, a sign at zero) raise the limit to no more than this part of the scale.
 _NOISE_CAP = 0.1
+#: The largest error of a baseline is an isolated one where it is so many times the typical one.
+_ISOLATED = 100.0
 #: The typical error counts so many times where the baseline is mostly noise. It is, if changes of inputs in their last digits move it by no
 #: less than one part in so many of that error.
 _NOISE_TYPICAL = 16.0
@@ -43,7 +45,7 @@ def relative_tolerance(dtype: torch.dtype, precision: Precision, elements: int) 
     if dtype.is_complex:
         dtype = torch.float64 if dtype == torch.complex128 else torch.float32
     if dtype == torch.float32 and precision is Precision.FULL:
-        return _FULL_FLOAT32 if elements >= _FEW else _FEW_FLOAT32
+        return _FULL_FLOAT32 if elements >= FEW else _FEW_FLOAT32
     return _RELATIVE.get(dtype, 2 * torch.finfo(dtype).eps)
 
 
@@ -123,17 +125,30 @@ class Scale:
     #: The size of a typical element.
     size: float
     noise: float
+    #: The same without isolated errors, of which the baseline has few: more of them are no noise.
+    everyday: float = math.inf
 
     @classmethod
-    def of(cls, precise: Tensor, baseline: Tensor, precision: Precision, noisy: bool) -> Scale:
+    def of(cls, precise: Tensor, baseline: Tensor, precision: Precision, noisy: bool, floor: float = 0.0) -> Scale:
         """`precise` is the float64 expectation, `baseline` the reference at declared precision: both real, of one shape.
 
-        `noisy` is whether the baseline is known to be noise where it is far from the expectation.
+        `noisy` is whether the baseline is known to be noise where it is far from the expectation; `floor` the least size.
         """
         distance = Distance.between(precise, baseline)
         # The typical error counts in full there: nobody can be asked for more than the reference gives.
         most = max(_NOISE_CAP * distance.rms, _NOISE_TYPICAL * distance.typical if noisy else 0.0)
-        return cls(relative_tolerance(baseline.dtype, precision, precise.numel()), distance.size, min(NOISE_FACTOR * distance.worst, most))
+        noise = min(NOISE_FACTOR * distance.worst, most)
+        everyday = noise if noisy else min(noise, NOISE_FACTOR * _ISOLATED * distance.typical)
+        return cls(relative_tolerance(baseline.dtype, precision, precise.numel()), max(distance.size, floor), noise, everyday)
+
+    @property
+    def has_isolated(self) -> bool:
+        """Whether some errors of the baseline are far larger than all others."""
+        return self.everyday < self.noise
+
+    def is_isolated(self, actual: Tensor, expected: Tensor) -> Tensor:
+        """Which elements are off by more than rounding does everywhere."""
+        return (actual - expected).abs() > (self.relative * (self.size + expected.abs())).clamp_min(self.everyday)
 
     def quick_ratio(self, actual: Tensor, expected: Tensor) -> Tensor:
         """Error over allowed error per element in the expectation's own precision; NaN or more than 1 where a closer look is needed."""

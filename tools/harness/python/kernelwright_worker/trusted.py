@@ -18,10 +18,10 @@ from . import another_state, ceilings, cuda_ipc, degenerate, failures, recipes, 
 from .arena import Arena, write_arena
 from .baselines import Baselines
 from .channel import Channel, Reply, WorkerError, serve
-from .compare import Comparison, Expected, NanRule, compare
+from .compare import Comparison, Expected, NanRule, compare, is_rounding_alone, sizes_of_few
 from .delivery import deliver
 from .device import Device, keep_freed_memory
-from .draws import LABELS, transform
+from .draws import LABELS, fills, transform
 from .problem import Problem
 from .layout import same_bits
 from .locations import Locations
@@ -35,6 +35,8 @@ from .trees import Untransportable, decode, describe, describe_value, encode, te
 #: Operations that compute much which is not kept, and how little of a GPU's memory has to be left for that to be given back: one part in so many.
 #: Between timed batches both sides hold what they need, and a GPU is slower for longer than a batch takes after much was freed.
 _HALF = 2
+#: What an output that cancels counts as at least, as a part of what it is on the problem's own draw.
+_FLOOR = 0.01
 #: Outputs with one number for so many of the inputs are those of a reduction.
 _REDUCED = 1024
 _LARGE = {"expect": _HALF, "compare": _HALF, "baseline": _HALF, "verify": 8}
@@ -115,14 +117,18 @@ class _Loaded:
         self._inputs: dict[int, list[Any]] = {}
         self._kinds: dict[int, str] = {}
         self._expected: dict[int, Expectation] = {}
+        #: Of outputs with few elements, by path, on the problem's own draw.
+        self._sizes: dict[str, float] = {}
         #: One for each tensor of the selected set of inputs.
         self._structures: list[Structure | None] = []
+        #: For each of them, whether it is the same in every draw.
+        self._constant: list[bool] = []
 
     def facts(self) -> dict[str, Any]:
         """What a first run on the selected set of inputs shows."""
         inputs = self._problem.inputs(self._seed, self._device)
-        self._structures = structure.find(inputs, lambda: self._problem.inputs(self._seed + 1, self._device))
-        outputs, first_ns = self._reference.first_run(inputs)
+        self._learn_draws(inputs)
+        outputs, first_ns = self._reference.first_run(inputs, lambda: [self._problem.inputs(self._seed + offset, self._device) for offset in (1, 2)])
         reason, reference_ns = degenerate.find(self._problem, self._reference, inputs, outputs, first_ns, self._seed, self._device)
         known = list(zip(tensors_of(inputs), self._structures))
         return {
@@ -132,12 +138,20 @@ class _Loaded:
             "reference_ns": reference_ns,
             "device_memory": self._device.free_memory(),
             "reduces": _reduces(inputs, outputs),
+            "has_constants": any(fills(tensor) for tensor, same in zip(tensors_of(inputs), self._constant) if same),
             "carries_state": self._reference.carries_state,
             "structures": [found and found.to_json() for _tensor, found in known],
             "structure": [
                 f"tensor {index + 1} of the inputs, {describe(tensor)}, is {found.told()}" for index, (tensor, found) in enumerate(known) if found and found.told()
             ],
         }
+
+    def _learn_draws(self, inputs: list[Any]) -> None:
+        """What inputs are in another draw as well."""
+        again = self._problem.inputs(self._seed + 1, self._device)
+        self._structures = structure.find(inputs, lambda: again)
+        first, second = tensors_of(inputs), tensors_of(again)
+        self._constant = [same_bits(*both) for both in zip(first, second)] if len(first) == len(second) else []
 
     def make_room(self, little: int) -> None:
         """Leaves the candidate memory that nothing here needs any more, where less than one part in `little` is left."""
@@ -155,7 +169,8 @@ class _Loaded:
     def draw(self, body: dict[str, Any], _fds: list[int]) -> Reply:
         entry, kind, base = body["entry"], body["kind"], body.get("base")
         inputs = self._problem.inputs(int(body["seed"]), self._device) if base is None else self._base(base)
-        inputs, skipped = transform(inputs, kind, self._device.torch, int(body["seed"]), structure.fitting(self._structures, inputs))
+        known = structure.fitting(self._structures, inputs)
+        inputs, skipped = transform(inputs, kind, self._device.torch, int(body["seed"]), known, self._constant)
         self._forget(entry)
         if skipped is not None:
             return Reply({"inputs": None, "tensors": [], "label": LABELS[kind], "skipped": skipped})
@@ -178,16 +193,18 @@ class _Loaded:
 
     def vary(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Goes over to another state of the module; without a seed, back to its own."""
+        # What was expected of the base entry was so in the state before.
+        self._expected.pop(0, None)
         if body.get("seed") is None:
             self._reference.replace_state({})
             return {"names": []}
-        others = another_state.varied(self._reference.initial_state(), int(body["seed"]))
+        others = another_state.varied(self._reference.trained_state(), int(body["seed"]))
         if not others or self._reference.carries_state:
             return {"names": []}
         inputs = self._base(0)
         before = self._reference.run(inputs)[0]
-        self._reference.replace_state(others)
         try:
+            self._reference.replace_state(others)
             after = self._reference.run(inputs)[0]
             shows = not agree(before, after) and all(_no_answer(outputs, "problem") is None for outputs in (before, after))
         except WorkerError as error:
@@ -207,12 +224,18 @@ class _Loaded:
             if kind == "problem" or "CUDA error" in error.message:
                 raise
             return {"skipped": f"the reference does not run on it: {error.message}", "double": False}
+        if kind == "problem":
+            self._sizes = sizes_of_few(expectation.outputs.baseline, "output")
+        elif kind == "structured":
+            # Sums of which half has changed its sign are small differences of large numbers.
+            expectation.outputs.floors = {path: _FLOOR * size for path, size in self._sizes.items()}
         reason = None if kind == "problem" else _no_answer(expectation.outputs.baseline, kind)
         if reason is None and kind == "structured" and self._rounding_decides(self._base(entry), expectation.outputs.baseline):
             reason = "rounding decides its integer outputs"
         if reason is None:
             self._expected[entry] = expectation
-        return {"skipped": reason, "double": expectation.double}
+        worthless = kind == "problem" and is_rounding_alone(expectation.outputs)
+        return {"skipped": reason, "double": expectation.double, "rounding_decides": worthless}
 
     def _rounding_decides(self, inputs: list[Any], baseline: Any) -> bool:
         """Whether integers or bools of the outputs change with the last digits of the inputs: equal rows and zeros make ties that are nobody's fault."""
@@ -445,9 +468,9 @@ def _floating(outputs: Any) -> list[Tensor]:
 
 
 def _reduces(inputs: list[Any], outputs: Any) -> bool:
-    """Whether few numbers come of many: of any draw of a distribution the same within tolerance, or nearly."""
-    given, returned = (sum(tensor.numel() for tensor in tensors_of(values)) for values in (_floating(inputs), outputs))
-    return 0 < returned * _REDUCED <= given
+    """Whether few numbers of some output come of many: of any draw of a distribution the same within tolerance, or nearly."""
+    given = sum(tensor.numel() for tensor in _floating(inputs))
+    return any(tensor.numel() * _REDUCED <= given for tensor in _floating(outputs))
 
 
 def _nans(outputs: Any) -> int:

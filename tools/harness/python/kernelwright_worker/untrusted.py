@@ -10,7 +10,7 @@ from torch import Tensor
 
 from . import cuda_ipc, extension_build, failures, interpreter, launches, triton_driver
 from .arena import Arena, locate
-from .candidate import Candidate
+from .candidate import Candidate, OtherState
 from .channel import Channel, WorkerError, serve
 from .device import Device, keep_freed_memory
 from .forms import Form
@@ -91,15 +91,18 @@ class Untrusted:
         tensors = self._received(body, fds)
         state = [(name, tensors[place["tensor"]]) for name, place in body["state"]]
         init = decoded(body["init"], [_fresh_copy(tensor, tensor.device) for tensor in tensors])
-        constructed = candidate.construct(init, state, Form.parse(body.get("form")), body.get("vary"), bool(body.get("carries_state")))
+        constructed = candidate.construct(init, state, Form.parse(body.get("form")), OtherState.parse(body.get("vary")), bool(body.get("carries_state")))
         if self._integrity is not None:
             self._integrity.calls_begin()
         return constructed
 
     def vary(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         candidate, device, _batch = self._built("vary")
+        other = OtherState.parse(body.get("state"))
+        if other is None:
+            raise WorkerError("internal", "vary", "no state is named")
         device.set_flags()
-        return candidate.vary(body.get("seed"))
+        return candidate.vary(other, bool(body.get("is_left")))
 
     def inputs(self, body: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         _candidate, device, _batch = self._built("inputs")

@@ -10,6 +10,7 @@ import torch
 
 from kernelwright_worker import tolerance
 from kernelwright_worker.compare import Expected, NanRule, compare
+from kernelwright_worker.tolerance import Precision
 
 NAN, INF = float("nan"), float("inf")
 
@@ -73,6 +74,28 @@ class Floats(Cases):
         self.check(rounded, self.x, None, precise=self.x)
         self.check(rounded, rounded, None, precise=self.x)
         self.check(rounded, self.x + 0.5, "elements differ", precise=self.x)
+
+    def test_values_that_round_to_a_neighbour_excuse_as_few_others(self) -> None:
+        exact = torch.round(torch.randn(200, 200, generator=torch.Generator().manual_seed(2)) / 0.01) * 0.01
+        flipped = exact.clone()
+        flipped.view(-1)[:3] += 0.01
+        others = exact.clone()
+        others.view(-1)[100:115] -= 0.01
+        self.check(flipped, others, None, precise=exact)
+        others.view(-1)[200:240] -= 0.01
+        self.check(flipped, others, "55 of 40000 values are off by more than rounding does; of the reference's own only 3 are", precise=exact)
+
+    def test_an_output_that_cancels_is_as_large_as_it_was_before(self) -> None:
+        small = torch.tensor(1e-3)
+        expected = Expected(small, small, precision=Precision.FULL)
+        self.assertTrue(compare(expected, torch.tensor(1.004e-3), "output").mismatches)
+        self.assertFalse(compare(Expected(small, small, precision=Precision.FULL, floors={"output": 0.01}), torch.tensor(1.004e-3), "output").mismatches)
+
+    def test_an_index_that_a_nan_decides_is_no_answer(self) -> None:
+        baseline, without = torch.tensor([3, 1, 2]), torch.tensor([0, 1, 2])
+        expected = Expected(baseline, baseline, NanRule.ANYTHING, without_nan=lambda: without)
+        self.assertFalse(compare(expected, torch.tensor([7, 1, 2]), "output").mismatches)
+        self.assertTrue(compare(expected, torch.tensor([3, 1, 0]), "output").mismatches)
 
     def test_values_that_are_not_finite_match_by_position(self) -> None:
         b = torch.tensor([1.0, NAN, INF, -INF, 2.0])

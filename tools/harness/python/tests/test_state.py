@@ -9,7 +9,7 @@ from support import DEVICES
 import torch
 from torch import nn
 
-from kernelwright_worker.another_state import built_with, varied
+from kernelwright_worker.another_state import POLICIES, Snapshot, built_with, trained, varied
 from kernelwright_worker.device import Device
 from kernelwright_worker.problem import Problem
 from kernelwright_worker.reference import Reference, agree
@@ -50,7 +50,7 @@ class States(unittest.TestCase):
     def test_modules_are_built_with_it_under_any_name(self) -> None:
         state = Norms().state_dict()
         others = varied(state, 7)
-        with built_with(state, 7):
+        with built_with(state, 7, POLICIES[0]):
             built, same = OtherNames(), Norms()
         self.assertTrue(torch.equal(built.scale, torch.ones(6)), "a scale of one and a variance of one are the same tensor")
         self.assertTrue(torch.equal(built.shift, torch.zeros(6)))
@@ -60,6 +60,58 @@ class States(unittest.TestCase):
             self.assertTrue(torch.equal(same.state_dict()[name], other), name)
         self.assertTrue(torch.equal(nn.BatchNorm1d(6).weight, torch.ones(6)), "afterwards all is as it was")
         self.assertTrue(torch.equal(nn.BatchNorm1d(6).running_var, torch.ones(6)))
+
+
+    def test_a_number_that_was_drawn_at_random_is_no_value_that_somebody_chose(self) -> None:
+        state = {"drawn": torch.rand(1), "chosen": torch.tensor([0.07]), "small": torch.tensor(1e-6), "drawn_short": torch.rand(1).to(torch.bfloat16) / 3 + 0.34}
+        self.assertEqual(set(varied(state, 1)), {"chosen", "small"})
+        self.assertTrue(0.19 < float(varied(state, 1)["small"]) < 0.51, "what is next to nothing comes to count")
+
+    def test_what_training_changes_is_parameters_and_statistics(self) -> None:
+        self.assertEqual(trained(Norms()), {"layer.weight", "layer.bias", "norm.weight", "norm.bias", "norm.running_mean", "norm.running_var", "gate"})
+
+    def test_tensors_that_hold_the_same_are_told_by_their_names_as_well(self) -> None:
+        class Biases(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.first, self.second = nn.Parameter(torch.zeros(4)), nn.Parameter(torch.zeros(4))
+                with torch.no_grad():
+                    self.first[:2] = 1.0
+                self.packed = torch.stack([self.first, self.second]).detach()
+
+        state = Biases().state_dict()
+        wanted = torch.stack([state["first"], varied(state, 5)["second"]])
+        for policy, right in zip(POLICIES, (False, True)):
+            with built_with(state, 5, policy):
+                self.assertEqual(torch.equal(Biases().packed, wanted), right, policy)
+
+    def test_what_is_filled_or_converted_later_is_replaced_then(self) -> None:
+        layer = nn.Linear(4, 4)
+        nn.init.zeros_(layer.bias)
+        with built_with({"bias": layer.bias.detach()}, 5, POLICIES[0]):
+            filled = nn.Linear(4, 4)
+            filled.bias.data.zero_()
+        self.assertTrue(torch.equal(filled.bias, varied({"bias": layer.bias.detach()}, 5)["bias"]))
+        short = nn.LayerNorm(4).to(torch.bfloat16).weight.detach()
+        with built_with({"weight": short}, 5, POLICIES[0]):
+            converted = nn.LayerNorm(4).to(torch.bfloat16)
+            nn.utils.skip_init(nn.Linear, 4, 4)
+        self.assertFalse(torch.equal(converted.weight, short))
+
+    def test_a_snapshot_puts_tensors_and_values_back(self) -> None:
+        module = Norms()
+        module.register_buffer("cache", torch.zeros(0, 3))
+        module.register_buffer("last", None)
+        module.register_buffer("filter", torch.ones(1).expand(5))
+        snapshot, given = Snapshot.of(module), torch.ones(2, 3)
+        self.assertFalse(snapshot.is_changed())
+        module.cache, module.last = torch.cat([module.cache, given]), given
+        module.norm.running_mean.add_(1)
+        self.assertTrue(snapshot.is_changed())
+        snapshot.restore()
+        self.assertFalse(snapshot.is_changed())
+        self.assertEqual((tuple(module.cache.shape), module.last, float(module.norm.running_mean.sum())), ((0, 3), None, 0.0))
+        self.assertTrue(torch.equal(given, torch.ones(2, 3)), "what had taken a buffer's place is left alone")
 
 
 PROBLEM = """
@@ -84,7 +136,7 @@ def reference(statement: str, device: str) -> tuple[Reference, list]:
     problem, place = Problem(PROBLEM.format(statement=statement), "p"), Device(device)
     made = Reference(problem, [], 1, place)
     inputs = problem.inputs(2, place)
-    made.first_run(inputs)
+    made.first_run(inputs, lambda: [problem.inputs(seed, place) for seed in (3, 4)])
     return made, inputs
 
 
@@ -93,7 +145,7 @@ class References(unittest.TestCase):
         for device in DEVICES:
             made, inputs = reference("pass", device)
             before = made.run(inputs)[0]
-            made.replace_state(varied(made.initial_state(), 3))
+            made.replace_state(varied(made.trained_state(), 3))
             other = made.run(inputs)[0]
             self.assertFalse(agree(before, other))
             self.assertTrue(torch.equal(made.initial_state()["norm.weight"].cpu(), torch.ones(8)), "its own state is still known")

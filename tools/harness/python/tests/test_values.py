@@ -113,11 +113,21 @@ class Draws(unittest.TestCase):
                 changed, skipped = draws.transform(placed, kind, device)
                 self.assertIsNone(skipped)
                 self.assertEqual(changed[1].tolist(), [0, 1, 2, 3])
-                self.assertEqual(same_bits(changed[0], placed[0]), kind == "problem", kind)
+                self.assertEqual(same_bits(changed[0], placed[0]), kind in ("problem", "filled"), kind)
             special = draws.transform(placed, "special", device)[0][0]
             self.assertEqual((int(special.isnan().sum()), int(special.isinf().sum())), (1, 1))
             equal_rows = draws.transform(placed, "structured", device)[0][0]
             self.assertTrue(torch.equal(equal_rows[0], equal_rows[3]))
+
+    def test_what_is_the_same_in_every_draw_gets_other_values(self) -> None:
+        inputs = [torch.randn(8, 8), torch.zeros(8, 8), torch.ones(64, dtype=torch.bool), torch.arange(4)]
+        for name in DEVICES:
+            device = torch.device(name)
+            placed = [fresh_copy(value, device) for value in inputs]
+            changed, skipped = draws.transform(placed, "filled", device, 1, (), [False, True, True, True])
+            self.assertIsNone(skipped)
+            self.assertTrue(same_bits(changed[0], placed[0]) and same_bits(changed[3], placed[3]))
+            self.assertTrue(0.1 < float(changed[1].abs().mean()) < 1.0 and 8 < int(changed[2].sum()) < 56)
 
     def test_small_values_are_drawn_without_what_is_not_finite(self) -> None:
         (tiny,), _skipped = draws.transform([torch.randn(16, 16)], "tiny", torch.device("cpu"))

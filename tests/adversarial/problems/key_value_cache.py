@@ -1,0 +1,31 @@
+"""Attention over all rows that calls have had so far."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        self.qkv = nn.Linear(d, 3 * d)
+        self.register_buffer("k", torch.zeros(n, d))
+        self.register_buffer("v", torch.zeros(n, d))
+        self.register_buffer("pos", torch.zeros((), dtype=torch.long))
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).chunk(3, -1)
+        p = int(self.pos)
+        t = x.shape[0]
+        self.k[p : p + t] = k
+        self.v[p : p + t] = v
+        self.pos += t
+        return F.scaled_dot_product_attention(q[None], self.k[None, : p + t], self.v[None, : p + t])[0]
+
+
+def get_inputs():
+    return [torch.randn(4, 32)]
+
+
+def get_init_inputs():
+    return [32, 64]

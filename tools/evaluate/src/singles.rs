@@ -1,0 +1,127 @@
+//! What a call takes by itself.
+//!
+//! Calls in a row have the same values in other places, and their inputs lie side by side in the candidate's process: who looks rows up that earlier
+//! calls had, or makes all calls in one, is right, and quicker than any call by itself would be. So some batches have a single call, with inputs of a
+//! draw of their own. What a call takes more there than among others is compared with what a call of the baseline takes more: caches that are cold,
+//! threads that have slept and idle devices delay both sides alike.
+
+use std::time::{Duration, Instant};
+
+use kernelwright_protocol::{Backend, Severity};
+
+use crate::batch::Calls;
+use crate::candidate::Candidate;
+use crate::checks::{Checks, Turn};
+use crate::late;
+use crate::problem::Problem;
+use crate::samples::Samples;
+use crate::statistics::median;
+use crate::timing::{Session, time_candidate, verify};
+use crate::verdict::Stop;
+
+/// How many there are of each side; the quickest counts. Fewer where inputs take long to draw.
+const ROUNDS: usize = 4;
+const FEWEST: usize = 2;
+const BUDGET: Duration = Duration::from_secs(1);
+
+/// A batch of fewer calls has nothing to gain by them.
+const WORTH: usize = 3;
+
+/// How many times longer a call may take by itself, beyond what it is for the baseline and this.
+const LONGER: f64 = 2.0;
+
+fn slack(backend: Backend) -> f64 {
+    match backend {
+        Backend::Cpu => 100e-6,
+        Backend::Cuda => 150e-6,
+    }
+}
+
+/// Seconds of one call, by itself and among others.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    single: f64,
+    among: f64,
+}
+
+/// Times single calls of both sides and, where the candidate's take far longer than those of its batches, has its times say so.
+pub(crate) async fn charge(
+    problem: &mut Problem,
+    candidate: &mut Candidate,
+    session: &Session,
+    calls: &mut Calls,
+    checks: &mut Checks,
+    samples: &mut Samples,
+    (overhead, in_batch): (Duration, usize),
+) -> Result<(), Stop> {
+    let Some(&(kind, _)) = session.contenders.first() else { return Ok(()) };
+    if in_batch < WORTH {
+        return Ok(());
+    }
+    let began = Instant::now();
+    let (mut theirs, mut ours) = (f64::INFINITY, f64::INFINITY);
+    for round in 0..ROUNDS {
+        if round >= FEWEST && began.elapsed() > BUDGET {
+            break;
+        }
+        let unseen = late::unseen(problem, &session.decisive).await?;
+        let ready = late::place(problem, candidate, calls.fresh(1), unseen.as_ref(), 1).await?;
+        let turn = Turn { pair: 0, left: 1 };
+        let timed = time_candidate(candidate, &ready, overhead, turn, checks, session).await?;
+        verify(problem, timed.unverified, checks, &session.trials).await?;
+        late::forget(problem, &ready.late).await?;
+        ours = ours.min(timed.per_call);
+        let batch = calls.fresh(1);
+        if session.backend == Backend::Cpu && unseen.is_some() {
+            problem.refill(&batch).await?;
+        } else {
+            problem.place(&batch).await?;
+        }
+        theirs = theirs.min(problem.time(kind, &batch).await?.as_secs_f64());
+        late::forget_unseen(problem, unseen.as_ref()).await?;
+    }
+    let candidate_call = Call { single: ours, among: median(&samples.candidate) };
+    let baseline_call = Call { single: theirs, among: samples.baselines.first().map_or(0.0, |times| median(times)) };
+    let Some(alone) = alone(candidate_call, baseline_call, session.backend) else { return Ok(()) };
+    let message = format!(
+        "a call with inputs that no other has takes {:.0} us, and {:.0} us in a row of {in_batch}: it knows its inputs from others, or calls are made \
+         together; what it takes by itself counts",
+        alone * 1e6,
+        candidate_call.among * 1e6
+    );
+    for time in &mut samples.candidate {
+        *time *= alone / candidate_call.among;
+    }
+    candidate.note("calls_made_together", Severity::Warning, &message);
+    Ok(())
+}
+
+/// What a call of the candidate takes by itself, where that is so much more than among others that it says something.
+fn alone(candidate: Call, baseline: Call, backend: Backend) -> Option<f64> {
+    let common = (baseline.single - baseline.among).max(0.0);
+    let alone = candidate.single - common;
+    (candidate.among > 0.0 && alone > LONGER * candidate.among + slack(backend)).then_some(alone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(candidate: (f64, f64), baseline: (f64, f64)) -> Option<f64> {
+        let call = |(single, among): (f64, f64)| Call { single: single * 1e-6, among: among * 1e-6 };
+        alone(call(candidate), call(baseline), Backend::Cpu).map(|seconds| (seconds * 1e6).round())
+    }
+
+    #[test]
+    fn what_delays_both_sides_says_nothing() {
+        assert_eq!(judged((700.0, 100.0), (1500.0, 900.0)), None, "cold caches and threads that have slept");
+        assert_eq!(judged((350.0, 100.0), (950.0, 900.0)), None, "not by that much");
+        assert_eq!(judged((90.0, 5.0), (40.0, 30.0)), None, "too short to tell");
+    }
+
+    #[test]
+    fn calls_that_are_quick_only_among_others_count_as_long_as_by_themselves() {
+        assert_eq!(judged((1000.0, 100.0), (1050.0, 900.0)), Some(850.0));
+        assert_eq!(judged((1000.0, 100.0), (800.0, 900.0)), Some(1000.0));
+    }
+}
