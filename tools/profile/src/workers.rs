@@ -165,7 +165,7 @@ impl Workers {
             return Ok(built.clone());
         }
         let limits = kernelwright_builds::Limits { build: BUILD_LIMIT, process: Limits::default() };
-        let built = self.builds.prepare(self, candidate, PROBLEM_NAME, target, &limits, &|_| {}).await;
+        let built = Box::pin(self.builds.prepare(self, candidate, PROBLEM_NAME, target, &limits, &|_| {})).await;
         let built = built.map_err(|Late { limit, .. }| ProfileError::TimedOut { what: "building the candidate's extensions", limit })?;
         Ok(last.insert((id, target, built)).2.clone())
     }

@@ -1,6 +1,7 @@
 //! The trusted side: the problem, its reference, its baselines and the comparison, in a worker that outlives single evaluations.
 
 mod facts;
+mod state;
 mod traffic;
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -13,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 pub(crate) use self::facts::{Facts, Places};
+pub(crate) use self::state::{OtherState, Policy, State};
 pub(crate) use self::traffic::{BASE, Comparison, Inputs, Moves, Outcome, Placed, Recipe, TimedOutcome, TimedOutcomes, alike};
 use self::traffic::{Blocks, Drawn};
 use crate::EvaluateError;
@@ -134,30 +136,6 @@ impl Problem {
     pub(crate) async fn share(&mut self, entry: u32) -> Result<Inputs, EvaluateError> {
         let (drawn, fds): (Drawn, _) = self.ask("share", json!({"entry": entry}), &[]).await?;
         Ok(drawn.inputs(fds, &self.facts.structures))
-    }
-
-    /// Has the reference hold another state, which follows from a seed, or its own again: the names of what holds other values. There are none, and
-    /// its state is its own, where nothing of it is one value when it is built, or where its outputs do not show it.
-    pub(crate) async fn vary(&mut self, state: Option<u32>) -> Result<Vec<String>, EvaluateError> {
-        #[derive(Deserialize)]
-        struct Varied {
-            names: Vec<String>,
-        }
-        if self.state == State::Kept {
-            return Ok(vec![]);
-        }
-        // Noted before: an evaluation may be given up while this is asked.
-        self.state = State::Another(state.unwrap_or_default());
-        let (Varied { names }, _) = self.ask("vary", json!({"seed": state}), &[]).await?;
-        if names.is_empty() {
-            self.state = State::Own;
-        }
-        Ok(names)
-    }
-
-    /// Leaves its state as it is from here on: the reference loses its device in another one.
-    pub(crate) fn keeps_state(&mut self) {
-        self.state = State::Kept;
     }
 
     /// The inputs of a deep check, in memory of the host: those that the problem offers for it, else those of its smallest set.
@@ -412,45 +390,6 @@ impl Problem {
     ) -> Result<(T, Vec<OwnedFd>), EvaluateError> {
         request(&mut self.worker, op, fields, fds, trusted::STEP).await
     }
-}
-
-/// Other values of some of a module's tensors.
-#[derive(Clone, Debug)]
-pub(crate) struct OtherState {
-    /// What they follow from.
-    pub(crate) seed: u32,
-    /// The tensors' names in the problem's module.
-    pub(crate) names: Vec<String>,
-    /// How a candidate's worker tells which tensors of a module that it builds stand for them.
-    pub(crate) policy: Policy,
-}
-
-/// See `another_state.py`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Policy {
-    ByValue,
-    ByName,
-}
-
-impl OtherState {
-    pub(crate) fn to_json(&self) -> Value {
-        let policy = match self.policy {
-            Policy::ByValue => "by value",
-            Policy::ByName => "by name",
-        };
-        json!({"seed": self.seed, "names": self.names, "policy": policy})
-    }
-}
-
-/// What the module of a problem holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    /// What it was built with.
-    Own,
-    /// Other values that follow from this seed, or possibly so.
-    Another(u32),
-    /// What it was built with, for good.
-    Kept,
 }
 
 /// What preparing a baseline came to.

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from . import another_state, ceilings, cuda_ipc, degenerate, failures, recipes, structure
+from .answers import floating, may_be_noise, nans, no_answer, reduces, same_value
 from .arena import Arena, write_arena
 from .baselines import Baselines
 from .channel import Channel, Reply, WorkerError, serve
@@ -37,8 +38,6 @@ from .trees import Untransportable, decode, describe, describe_value, encode, te
 _HALF = 2
 #: What an output that cancels counts as at least, as a part of what it is on the problem's own draw.
 _FLOOR = 0.01
-#: Outputs with one number for so many of the inputs are those of a reduction.
-_REDUCED = 1024
 _LARGE = {"expect": _HALF, "compare": _HALF, "baseline": _HALF, "verify": 8}
 
 
@@ -137,7 +136,7 @@ class _Loaded:
             "degenerate": reason,
             "reference_ns": reference_ns,
             "device_memory": self._device.free_memory(),
-            "reduces": _reduces(inputs, outputs),
+            "reduces": reduces(inputs, outputs),
             "has_constants": any(fills(tensor) for tensor, same in zip(tensors_of(inputs), self._constant) if same),
             "carries_state": self._reference.carries_state,
             "structures": [found and found.to_json() for _tensor, found in known],
@@ -206,7 +205,7 @@ class _Loaded:
         try:
             self._reference.replace_state(others)
             after = self._reference.run(inputs)[0]
-            shows = not agree(before, after) and all(_no_answer(outputs, "problem") is None for outputs in (before, after))
+            shows = not agree(before, after) and all(no_answer(outputs, "problem") is None for outputs in (before, after))
         except WorkerError as error:
             if "CUDA error" in error.message:
                 raise
@@ -229,7 +228,7 @@ class _Loaded:
         elif kind == "structured":
             # Sums of which half has changed its sign are small differences of large numbers.
             expectation.outputs.floors = {path: _FLOOR * size for path, size in self._sizes.items()}
-        reason = None if kind == "problem" else _no_answer(expectation.outputs.baseline, kind)
+        reason = None if kind == "problem" else no_answer(expectation.outputs.baseline, kind)
         if reason is None and kind == "structured" and self._rounding_decides(self._base(entry), expectation.outputs.baseline):
             reason = "rounding decides its integer outputs"
         if reason is None:
@@ -257,7 +256,7 @@ class _Loaded:
             after = decode(body["after"], arena.tensors(body["after_tensors"]))
             self._compare_after(self._base(entry), expectation, after, result)
         # Noise that makes no difference on the problem's own inputs may do so on others: that is nobody's fault.
-        if self._kinds.get(entry) != "problem" and _may_be_noise(result) and not self._reference.repeats(self._base(entry), expectation.outputs.baseline):
+        if self._kinds.get(entry) != "problem" and may_be_noise(result) and not self._reference.repeats(self._base(entry), expectation.outputs.baseline):
             return {**Comparison().to_json(), "undecided": "the reference gives other outputs for it each time"}
         return result.to_json()
 
@@ -267,7 +266,7 @@ class _Loaded:
         if not isinstance(after, (list, tuple)) or len(after) != len(wanted):
             raise WorkerError("internal", "compare", "`after` has not as many inputs as the entry")
         for i, (expected, got) in enumerate(zip(wanted, after)):
-            if untouched and _same_value(expected, got, self._device.torch):
+            if untouched and same_value(expected, got, self._device.torch):
                 continue
             path = f"input[{i}] after the call"
             found = compare(Expected(expected, expected), got, path)
@@ -309,7 +308,7 @@ class _Loaded:
             if result.mismatches:
                 expectation = answer.exact()
                 result = compare(expectation.outputs, actual, "output")
-            if _may_be_noise(result) and not self._reference.repeats(answer.inputs, expectation.outputs.baseline):
+            if may_be_noise(result) and not self._reference.repeats(answer.inputs, expectation.outputs.baseline):
                 return None
         except WorkerError as error:
             if "CUDA error" in error.message:
@@ -352,8 +351,8 @@ class _Loaded:
             if "CUDA error" in str(error):
                 raise
             return {"takes": False}
-        moved, own = (_nans(value) for value in outputs)
-        return {"takes": moved <= own + sum(tensor.numel() for tensor in _floating(outputs[1])) // 8}
+        moved, own = (nans(value) for value in outputs)
+        return {"takes": moved <= own + sum(tensor.numel() for tensor in floating(outputs[1])) // 8}
 
     def time(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         try:
@@ -448,44 +447,6 @@ class _Answer:
         if self._exact is None:
             self._exact = self._reference.expect(self.inputs, NanRule.MUST_MATCH)
         return self._exact
-
-
-def _may_be_noise(result: Comparison) -> bool:
-    """Whether there are mismatches, and all of them in values of outputs: not in their form, in integers, or in what was done to inputs."""
-    return bool(result.mismatches) and all(
-        item["error_over_tolerance"] is not None and not item["output"].startswith("input[") for item in result.mismatches
-    )
-
-
-def _same_value(expected: Any, got: Any, device: torch.device) -> bool:
-    """Whether an input is, bit for bit, what it was. The quick answer: what is not gets compared and explained."""
-    a, b = tensors_of(expected), tensors_of(got)
-    return len(a) == len(b) and all(same_bits(x, y.to(device)) for x, y in zip(a, b))
-
-
-def _floating(outputs: Any) -> list[Tensor]:
-    return [tensor for tensor in tensors_of(outputs) if (tensor.is_floating_point() or tensor.is_complex()) and tensor.numel()]
-
-
-def _reduces(inputs: list[Any], outputs: Any) -> bool:
-    """Whether few numbers of some output come of many: of any draw of a distribution the same within tolerance, or nearly."""
-    given = sum(tensor.numel() for tensor in _floating(inputs))
-    return any(tensor.numel() * _REDUCED <= given for tensor in _floating(outputs))
-
-
-def _nans(outputs: Any) -> int:
-    """How many values are NaN."""
-    return sum(int(torch.isnan(tensor).sum()) for tensor in _floating(outputs))
-
-
-def _no_answer(outputs: Any, kind: str) -> str | None:
-    """Why the outputs of a draw decide nothing, if so."""
-    floating = _floating(outputs)
-    if not floating:
-        return None
-    total = sum(tensor.numel() for tensor in floating)
-    unusable = sum(int((~torch.isfinite(tensor) if kind != "special" else torch.isnan(tensor)).sum()) for tensor in floating)
-    return f"the reference gives {unusable} of {total} values that are not finite" if 2 * unusable > total else None
 
 
 def _cuda_arch(body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
