@@ -63,6 +63,17 @@ pub(crate) fn check_all(packs: &[Files]) -> Vec<Problem> {
     problems
 }
 
+/// The packs that cannot be installed because a built-in one has their id.
+pub(crate) fn built_in_ids(packs: &[Files]) -> Vec<Problem> {
+    let taken: HashSet<String> = Files::built_in().iter().map(Files::id).collect();
+    let clash = |files: &Files| {
+        let id = files.id();
+        let line = files.manifest.lines().zip(1..).find(|(line, _)| line.trim_start().starts_with("id")).map(|(_, number)| number);
+        taken.contains(&id).then(|| files.problem("pack.toml", line, Fault::BuiltInId(id)))
+    };
+    packs.iter().filter_map(clash).collect()
+}
+
 /// The headers of a pack. A candidate is one file, so every example that needs one holds all of it: that makes no two examples alike.
 fn brought_along(pack: &Pack) -> Shingles {
     let is_header = |path: &Path| path.extension().is_some_and(|end| HEADERS.iter().any(|known| end == *known));

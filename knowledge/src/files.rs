@@ -153,6 +153,12 @@ impl Files {
         manifest.get("id").and_then(toml::Value::as_str).unwrap_or_default().to_owned()
     }
 
+    /// Whether `pack.toml` is no text.
+    pub(crate) fn has_no_manifest(&self) -> bool {
+        let manifest = format!("{}/pack.toml", self.root);
+        self.unreadable.iter().any(|problem| problem.path == manifest)
+    }
+
     /// A problem in one of these files.
     pub(crate) fn problem(&self, path: &str, line: Option<u32>, fault: Fault) -> Problem {
         Problem { path: format!("{}/{path}", self.root), line, fault }

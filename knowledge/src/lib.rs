@@ -40,9 +40,12 @@ pub fn load(folder: &Path) -> Result<Vec<Pack>, PackError> {
     Files::in_folder(folder)?.into_iter().map(|files| Reading::of(&files).into_pack(&files)).collect()
 }
 
-/// Everything wrong with the packs of a folder, in the order of files and lines; empty when they are fit to publish.
+/// Everything wrong with the packs of a folder, ids that are taken first, then in the order of files and lines; empty when they are fit to publish.
 pub fn check(folder: &Path) -> Result<Vec<Problem>, PackError> {
-    Ok(check::check_all(&Files::in_folder(folder)?))
+    let packs = Files::in_folder(folder)?;
+    let mut problems = check::built_in_ids(&packs);
+    problems.extend(check::check_all(&packs));
+    Ok(problems)
 }
 
 /// Everything wrong with the built-in packs.

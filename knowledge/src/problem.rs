@@ -70,6 +70,9 @@ pub enum Fault {
     /// An identifier that is none.
     #[error("`{0}` is no name: use lower-case letters, digits and `-`, beginning with a letter or digit")]
     Name(String),
+    /// The id of a pack that everyone has.
+    #[error("`{0}` is the id of a built-in pack, beside which this one cannot be installed: choose another")]
+    BuiltInId(String),
     /// A platform name that is none.
     #[error("`{0}` is no platform name: use lower-case letters, digits, `_`, `-` and `.`")]
     Platform(String),
@@ -209,7 +212,9 @@ impl PackError {
         match self {
             Self::Io { .. } => "check the path and its permissions",
             Self::NoPack(_) => "name the folder that holds pack.toml",
-            Self::Broken { .. } => "correct the lines named; knowledge/FORMAT.md describes the format",
+            Self::Broken { .. } => {
+                "correct the lines named; `kernelwright knowledge new NAME` writes a pack of the right form to compare with"
+            }
         }
     }
 }

@@ -41,6 +41,10 @@ impl Reading {
     /// Reads a pack's files.
     pub(crate) fn of(files: &Files) -> Self {
         let mut problems = files.unreadable.clone();
+        // What is no text has been reported, and what keys it lacks cannot be said.
+        if files.has_no_manifest() {
+            return Self { pack: None, problems };
+        }
         let manifest = match parse::<Manifest>(&files.manifest, 0).and_then(named) {
             Ok(manifest) => manifest,
             Err((line, fault)) => {

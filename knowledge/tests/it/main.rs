@@ -7,7 +7,7 @@ mod home;
 use std::fs;
 use std::path::Path;
 
-use kernelwright_packs::{EvidenceStatus, Fault, Labels, begin, built_in, check, check_built_in, load};
+use kernelwright_packs::{EvidenceStatus, Fault, Labels, Problem, begin, built_in, check, check_built_in, load};
 use kernelwright_protocol::{EntryKind, Phase};
 use tempfile::TempDir;
 
@@ -286,4 +286,21 @@ fn the_built_in_packs_are_fit_to_publish() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     let entries: usize = built_in().unwrap().iter().map(|pack| pack.entries.len()).sum();
     assert!(entries >= 30, "{entries} entries");
+}
+
+#[test]
+fn a_pack_with_the_id_of_a_built_in_one_is_reported_as_adding_refuses_it() {
+    let manifest = MANIFEST.replace("\"aurora\"\nversion", "\"triton\"\nversion");
+    let folder = pack(&[("pack.toml", &manifest), ("entries/tiles.md", ENTRY)]);
+    let problems = check(folder.path()).unwrap();
+    assert_eq!(problems[0].fault, Fault::BuiltInId("triton".to_owned()), "{problems:?}");
+    assert_eq!((problems.len(), problems[0].line), (1, Some(2)), "{problems:?}");
+}
+
+#[test]
+fn a_manifest_that_is_no_text_is_one_problem() {
+    let folder = pack(&[("pack.toml", ""), ("entries/tiles.md", ENTRY)]);
+    fs::write(folder.path().join("pack.toml"), b"id = \"caf\xe9\"\n").unwrap();
+    let problems = check(folder.path()).unwrap();
+    assert!(matches!(problems[..], [Problem { fault: Fault::NotUtf8 { .. }, .. }]), "{problems:?}");
 }

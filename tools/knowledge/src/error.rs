@@ -23,6 +23,14 @@ pub enum LibraryError {
         /// Those there are.
         known: Vec<String>,
     },
+    /// There is one, and nothing of it can be read.
+    #[error("the installed pack `{id}` is passed over: {reason}")]
+    UnreadablePack {
+        /// What was asked for.
+        id: String,
+        /// Why not.
+        reason: String,
+    },
     /// What is to be found is no regular expression.
     #[error("`{pattern}` is no regular expression: {message}")]
     Pattern {
@@ -61,6 +69,9 @@ impl LibraryError {
             Self::Pack(error) => error.hint().to_owned(),
             Self::DuplicatePack(_) => "change the id in one pack.toml, or leave one pack out".to_owned(),
             Self::UnknownPack { known, .. } => format!("name one of: {}", known.join(", ")),
+            Self::UnreadablePack { id, .. } => {
+                format!("correct it, or fetch it again: kernelwright knowledge update {id}; the other packs are searched without `pack`")
+            }
             Self::Pattern { .. } => "mend it, or look for the text as it stands".to_owned(),
             Self::Document(error) => error.hint().to_owned(),
             Self::UnknownEntry { nearest, .. } if nearest.is_empty() => "take an id from search_knowledge or list_packs".to_owned(),
@@ -73,7 +84,7 @@ impl LibraryError {
 impl From<LibraryError> for ToolFailure {
     fn from(error: LibraryError) -> Self {
         let code = match &error {
-            LibraryError::Pack(_) => "pack_unreadable",
+            LibraryError::Pack(_) | LibraryError::UnreadablePack { .. } => "pack_unreadable",
             LibraryError::DuplicatePack(_) => "pack_duplicate",
             LibraryError::UnknownPack { .. } => "pack_unknown",
             LibraryError::Pattern { .. } => "pattern_invalid",

@@ -57,7 +57,7 @@ pub struct Find {
 impl Library {
     /// The places where something stands, in the order of packs, files and lines.
     pub fn find(&self, find: &Find) -> Result<CodeMatches, LibraryError> {
-        let shelves = self.shelves()?;
+        let shelves = self.shelves_with(find.pack.as_deref())?;
         shelves.require(find.pack.as_deref())?;
         let files = find.files.as_deref().map(glob).transpose()?;
         let is_asked = |path: &str| files.as_ref().is_none_or(|files| files.is_match(path));
@@ -187,7 +187,7 @@ fn definitions(
     let word = compiled(&format!(r"\b{}\b", regex::escape(name)))?;
     let term = forms(name).whole;
     let mut found: Vec<(String, String, u32, String)> = Vec::new();
-    for Searched { index, searcher } in shelves.searched(pack) {
+    for Searched { index, searcher } in shelves.searched(pack)? {
         let query = TermQuery::new(Term::from_field_text(index.fields().symbols, &term), IndexRecordOption::Basic);
         let top = TopDocs::with_limit(MAX_DEFINITIONS).order_by_score();
         for (_, address) in searcher.search(&query, &top)? {

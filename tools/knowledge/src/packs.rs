@@ -20,6 +20,23 @@ pub(crate) struct Users {
     pub(crate) packs: Vec<Pack>,
     /// Files of installed packs that are passed over.
     pub(crate) damaged: Vec<Problem>,
+    /// Installed packs that are passed over as a whole.
+    pub(crate) unreadable: Vec<Unreadable>,
+}
+
+/// An installed pack of which nothing can be read, most often because its `pack.toml` cannot be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Its id, which is its folder's name.
+    pub id: String,
+    /// Why not.
+    pub reason: String,
+}
+
+impl std::fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.id, self.reason)
+    }
 }
 
 impl Users {
@@ -50,6 +67,8 @@ impl Users {
             match installed.pack {
                 Ok(pack) if built_in.iter().chain(&self.packs).any(|other| other.id == pack.id) => {
                     tracing::warn!(pack = pack.id, "an installed pack has the id of another");
+                    let reason = format!("its id `{}` is that of another pack", pack.id);
+                    self.unreadable.push(Unreadable { id: installed.id, reason });
                 }
                 Ok(pack) => {
                     for problem in installed.damaged {
@@ -58,7 +77,10 @@ impl Users {
                     }
                     self.packs.push(pack);
                 }
-                Err(error) => tracing::warn!(%error, pack = installed.id, "installed pack not read"),
+                Err(error) => {
+                    tracing::warn!(%error, pack = installed.id, "installed pack not read");
+                    self.unreadable.push(Unreadable { id: installed.id, reason: error.to_string() });
+                }
             }
         }
     }

@@ -1,12 +1,9 @@
-//! From chunks that were found to passages that fit an answer.
+//! From chunks that were found to passages.
 
 use tantivy::DocAddress;
 
 use crate::index::Nature;
 use crate::rank::Found;
-
-/// Even the last passage of an answer shows this many bytes, or nothing.
-const MIN_PASSAGE_BYTES: usize = 300;
 
 /// Neighbours are joined up to this size, so that one passage does not take the whole answer.
 const MAX_JOINED_BYTES: u64 = 3_200;
@@ -21,6 +18,9 @@ pub(crate) struct Hit {
     pub(crate) index: usize,
     /// In the order of the entry.
     pub(crate) chunks: Vec<DocAddress>,
+    /// The best of them.
+    pub(crate) best: DocAddress,
+    pub(crate) nature: Nature,
     /// The best score of what was joined.
     pub(crate) score: f32,
     file: u64,
@@ -31,8 +31,8 @@ pub(crate) struct Hit {
 
 impl Hit {
     fn of(found: &Found) -> Self {
-        let Found { index, address, score, file, ordinal, bytes, .. } = *found;
-        Self { index, chunks: vec![address], score, file, first: ordinal, last: ordinal, bytes }
+        let Found { index, address, score, file, ordinal, bytes, nature } = *found;
+        Self { index, chunks: vec![address], best: address, nature, score, file, first: ordinal, last: ordinal, bytes }
     }
 
     fn is_of(&self, found: &Found) -> bool {
@@ -77,29 +77,6 @@ pub(crate) fn joined(found: &[Found], limit: usize) -> Vec<Hit> {
     kept
 }
 
-/// How many whole lines of each text are shown when all together may have `budget` bytes; better ones get more of it.
-pub(crate) fn shown(texts: &[&str], budget: usize) -> Vec<usize> {
-    let mut left = budget;
-    let mut waiting = texts.len();
-    let mut shown = Vec::with_capacity(texts.len());
-    for text in texts {
-        // Half as much again as an equal share: later hits are less likely to be read.
-        let share = (left * 3 / 2 / waiting).max(MIN_PASSAGE_BYTES).min(left);
-        waiting -= 1;
-        let mut bytes = 0;
-        let lines = text.lines().take_while(|line| {
-            let fits = bytes + line.len() < share;
-            if fits {
-                bytes += line.len() + 1;
-            }
-            fits
-        });
-        shown.push(lines.count());
-        left -= bytes.min(left);
-    }
-    shown
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,13 +100,5 @@ mod tests {
     #[test]
     fn a_kernel_takes_one_place() {
         assert_eq!(joins(&[(0, 0), (0, 5), (1, 0), (0, 1)], Nature::Example, 3), [vec![0, 1], vec![10]]);
-    }
-
-    #[test]
-    fn answers_are_cut_to_whole_lines() {
-        let text = "one\ntwo\n\nfour\nfive\nsix";
-        assert_eq!(shown(&[text, "seven\neight"], 26), [6, 0]);
-        assert_eq!(shown(&[text, "seven\neight"], 400), [6, 2]);
-        assert_eq!(shown(&[text], 9), [3]);
     }
 }

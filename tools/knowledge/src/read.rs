@@ -54,9 +54,9 @@ impl Shelves {
 
     /// Ids of entries that a wrong id may have meant.
     fn nearest(&self, id: &str) -> Result<Vec<String>, LibraryError> {
-        let searched = self.searched(None);
+        let searched = self.searched(None)?;
         let mut ids: Vec<String> = Vec::new();
-        for found in rank(&searched, id, &Filters::default())? {
+        for found in rank(&searched, id, &Filters::default())?.found {
             if ids.len() == NEAREST_IDS {
                 break;
             }

@@ -106,7 +106,7 @@ fn sources_that_are_none_leave_no_trace() {
     insta::assert_snapshot!(refused(&["knowledge", "add", "broken"], 25), @"
     error: the pack DESK/broken cannot be read:
              DESK/broken/pack.toml:1: missing field `version`
-      hint: correct the lines named; knowledge/FORMAT.md describes the format
+      hint: correct the lines named; `kernelwright knowledge new NAME` writes a pack of the right form to compare with
     ");
     insta::assert_snapshot!(refused(&["knowledge", "add", "missing"], 25), @"
     error: DESK/missing: No such file or directory (os error 2)
@@ -274,6 +274,46 @@ fn a_damaged_lesson_is_named_and_hides_no_other() {
         assert!(said.code == 0 && said.stderr.contains(torn), "{verb:?}: {said:?}");
         assert!(said.stdout.contains("learnt") || verb == ["index"], "{verb:?}: {said:?}");
     }
+}
+
+#[test]
+fn a_pack_that_cannot_be_read_any_more_is_named() {
+    let desk = Desk::new();
+    desk.write("docs/a.md", "# Tiles of the zorbulator\n");
+    assert_eq!(desk.run(&["knowledge", "add", "docs"]).code, 0);
+    desk.write(".local/share/kernelwright/packs/docs/pack.toml", "id = \"docs\n");
+    let said = desk.run(&["knowledge", "search", "zorbulator"]);
+    assert!(said.code == 0 && said.stderr.contains("passed over, because it cannot be read: docs: "), "{said:?}");
+    let said = desk.run(&["knowledge", "search", "zorbulator", "--pack", "docs"]);
+    assert!(said.code == 25 && said.stderr.starts_with("error: the installed pack `docs` is passed over: "), "{said:?}");
+    assert!(said.stderr.contains("knowledge update docs"), "{said:?}");
+    assert!(desk.run(&["knowledge", "list"]).stdout.contains("docs               cannot be read: "));
+    assert_eq!(desk.run(&["knowledge", "update", "docs"]).code, 0);
+    assert_eq!(desk.run(&["knowledge", "search", "zorbulator", "--pack", "docs"]).stderr, "");
+}
+
+#[test]
+fn the_index_goes_with_its_pack() {
+    let desk = Desk::new();
+    desk.write("docs/a.md", "# Tiles\n");
+    desk.write("more/a.md", "# Tiles\n");
+    assert_eq!(desk.run(&["knowledge", "add", "docs"]).code, 0);
+    assert_eq!(desk.run(&["knowledge", "add", "more"]).code, 0);
+    let indexes = || {
+        let formats = fs::read_dir(desk.path().join(".cache/kernelwright")).unwrap().flatten();
+        let format = formats.map(|entry| entry.path()).find(|path| path.to_string_lossy().contains("/knowledge-")).unwrap();
+        let names = fs::read_dir(format).unwrap().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut users: Vec<String> = names.filter(|name| !name.starts_with("built-in")).collect();
+        users.sort();
+        users
+    };
+    assert_eq!(indexes().len(), 2);
+    assert_eq!(desk.run(&["knowledge", "remove", "docs"]).code, 0);
+    assert!(indexes().len() == 1 && indexes()[0].starts_with("more-"), "{:?}", indexes());
+    // Taken away by hand: whoever comes next clears up.
+    fs::remove_dir_all(desk.path().join(".local/share/kernelwright/packs/more")).unwrap();
+    assert_eq!(desk.run(&["knowledge", "search", "tiles"]).code, 0);
+    assert_eq!(indexes(), Vec::<String>::new());
 }
 
 #[test]

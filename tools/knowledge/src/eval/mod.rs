@@ -8,6 +8,9 @@
 //! - MRR@10: one over the place of the first relevant passage. nDCG@10: every range gains 1 where it is first found, discounted by the
 //!   logarithm of the place, over what the best order could gain.
 //!
+//! Passages are judged by all of their lines, as the ranking finds them, and once more by the lines that an answer of `search_knowledge` has room
+//! for: Hit@5 of its five passages, R@10 when it is asked for ten.
+//!
 //! Everything is averaged over questions. The difference to the defaults comes with the 95 % interval of a paired bootstrap.
 
 mod plain;
@@ -17,14 +20,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use kernelwright_protocol::Passage;
 use serde::Deserialize;
 use thiserror::Error;
 
 use crate::error::LibraryError;
 use crate::library::Library;
 use crate::search::Query;
+use crate::server::{ANSWER_BYTES, DEFAULT_LIMIT};
 use plain::Plain;
-pub use report::{Figures, Interval, Report, Row};
+pub use report::{Figures, Interval, Report, Row, Shown};
 
 /// How many passages are judged.
 const DEPTH: usize = 10;
@@ -112,6 +117,7 @@ impl Place {
 pub fn eval(library: &Library, questions: &Path, pack: Option<&str>) -> Result<Report, EvalError> {
     let asked = read(questions)?;
     let mut ours = Vec::new();
+    let mut shown = Vec::new();
     let mut latencies = Vec::new();
     // The first question opens the indexes.
     library.search(&Query { text: "warm up".to_owned(), pack: pack.map(str::to_owned), limit: 1, ..Query::default() })?;
@@ -120,8 +126,8 @@ pub fn eval(library: &Library, questions: &Path, pack: Option<&str>) -> Result<R
         let query = Query { text: asked.question.clone(), pack: pack.map(str::to_owned), limit: DEPTH, ..Query::default() };
         let found = library.search(&query)?.passages;
         latencies.push(started.elapsed());
-        let places = found.into_iter().map(|found| Place { path: found.path, start_line: found.start_line, end_line: found.end_line });
-        ours.push(figures(&asked.gold, &places.collect::<Vec<_>>()));
+        ours.push(figures(&asked.gold, &places(found)));
+        shown.push(shown_figures(library, &query, &asked.gold)?);
     }
     let plain = Plain::of(library, pack)?;
     let theirs = asked
@@ -129,7 +135,20 @@ pub fn eval(library: &Library, questions: &Path, pack: Option<&str>) -> Result<R
         .map(|asked| Ok(figures(&asked.gold, &plain.search(&asked.question, DEPTH)?)))
         .collect::<Result<Vec<Figures>, LibraryError>>()?;
     let kinds: Vec<&str> = asked.iter().map(|asked| asked.kind.as_str()).collect();
-    Ok(Report::of(&kinds, &ours, &theirs, &mut latencies))
+    Ok(Report::of(&kinds, &ours, &theirs, &shown, &mut latencies))
+}
+
+fn places(found: Vec<Passage>) -> Vec<Place> {
+    found.into_iter().map(|found| Place { path: found.path, start_line: found.start_line, end_line: found.end_line }).collect()
+}
+
+/// The figures of the lines that `search_knowledge` shows: with as many passages as it gives by default, and with as many as are judged.
+fn shown_figures(library: &Library, query: &Query, gold: &[Gold]) -> Result<Shown, LibraryError> {
+    let ask = |limit: usize| {
+        let query = Query { limit, max_bytes: Some(ANSWER_BYTES), ..query.clone() };
+        Ok::<_, LibraryError>(figures(gold, &places(library.search(&query)?.passages)))
+    };
+    Ok(Shown { hit_at_5: ask(DEFAULT_LIMIT as usize)?.hit_at_5, recall_at_10: ask(DEPTH)?.recall_at_10 })
 }
 
 fn read(path: &Path) -> Result<Vec<Asked>, EvalError> {

@@ -30,7 +30,7 @@ impl Plain {
         let place = builder.add_text_field("place", STORED);
         let index = Index::create_in_ram(builder.build());
         let mut writer = index.writer_with_num_threads(1, WRITER_BYTES)?;
-        for Searched { index, searcher } in shelves.searched(pack) {
+        for Searched { index, searcher } in shelves.searched(pack)? {
             for (segment, reader) in (0..).zip(searcher.segment_readers()) {
                 for document in reader.doc_ids_alive() {
                     let (chunk, lines) = chunk(index, &searcher, DocAddress::new(segment, document))?;

@@ -22,6 +22,15 @@ pub struct Figures {
     pub ndcg_at_10: f64,
 }
 
+/// The same by the lines that an answer of `search_knowledge` shows alone, which are fewer the more passages it has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Shown {
+    /// Whether the lines of one of five passages, the default, are relevant.
+    pub hit_at_5: f64,
+    /// Which part of the relevant ranges the lines of ten passages find.
+    pub recall_at_10: f64,
+}
+
 /// The figures of one kind of question.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
@@ -33,6 +42,8 @@ pub struct Row {
     pub ours: Figures,
     /// tantivy's defaults on the same chunks.
     pub tantivy: Figures,
+    /// This library, by the lines that are shown.
+    pub shown: Shown,
 }
 
 /// A difference and where it lies with 95 % confidence.
@@ -61,7 +72,7 @@ pub struct Report {
 
 impl Report {
     /// Averages the figures of questions, whose kinds are given in the same order.
-    pub(super) fn of(kinds: &[&str], ours: &[Figures], theirs: &[Figures], latencies: &mut [Duration]) -> Self {
+    pub(super) fn of(kinds: &[&str], ours: &[Figures], theirs: &[Figures], shown: &[Shown], latencies: &mut [Duration]) -> Self {
         let mut by_kind: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (number, kind) in kinds.iter().enumerate() {
             by_kind.entry(kind).or_default().push(number);
@@ -71,6 +82,10 @@ impl Report {
             questions: numbers.len(),
             ours: average(ours, numbers),
             tantivy: average(theirs, numbers),
+            shown: Shown {
+                hit_at_5: mean(numbers, |number| shown[number].hit_at_5),
+                recall_at_10: mean(numbers, |number| shown[number].recall_at_10),
+            },
         };
         let all: Vec<usize> = (0..kinds.len()).collect();
         let rows = [row("all", &all)].into_iter().chain(by_kind.iter().map(|(kind, numbers)| row(kind, numbers))).collect();
@@ -85,13 +100,16 @@ impl Report {
 }
 
 fn average(figures: &[Figures], numbers: &[usize]) -> Figures {
-    let of = |value: fn(&Figures) -> f64| numbers.iter().map(|&number| value(&figures[number])).sum::<f64>() / numbers.len().max(1) as f64;
     Figures {
-        hit_at_5: of(|figures| figures.hit_at_5),
-        recall_at_10: of(|figures| figures.recall_at_10),
-        mrr_at_10: of(|figures| figures.mrr_at_10),
-        ndcg_at_10: of(|figures| figures.ndcg_at_10),
+        hit_at_5: mean(numbers, |number| figures[number].hit_at_5),
+        recall_at_10: mean(numbers, |number| figures[number].recall_at_10),
+        mrr_at_10: mean(numbers, |number| figures[number].mrr_at_10),
+        ndcg_at_10: mean(numbers, |number| figures[number].ndcg_at_10),
     }
+}
+
+fn mean(numbers: &[usize], value: impl Fn(usize) -> f64) -> f64 {
+    numbers.iter().map(|&number| value(number)).sum::<f64>() / numbers.len().max(1) as f64
 }
 
 /// The mean and its interval over resampled questions. The draws are the same each time, so that a report can be compared with another.
@@ -115,8 +133,9 @@ fn interval(values: &[f64]) -> Interval {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.rows.iter().map(|row| row.kind.len()).max().unwrap_or(0).max("questions".len());
-        writeln!(f, "{:<width$}  {:>5}  {:>15}  {:>15}  {:>15}  {:>15}", "questions", "", "Hit@5", "R@10", "MRR@10", "nDCG@10")?;
-        for Row { kind, questions, ours, tantivy } in &self.rows {
+        write!(f, "{:<width$}  {:>5}  {:>15}  {:>15}  {:>15}  {:>15}", "questions", "", "Hit@5", "R@10", "MRR@10", "nDCG@10")?;
+        writeln!(f, "  {:>11}  {:>10}", "shown Hit@5", "shown R@10")?;
+        for Row { kind, questions, ours, tantivy, shown } in &self.rows {
             write!(f, "{kind:<width$}  {questions:>5}")?;
             for (ours, theirs) in [
                 (ours.hit_at_5, tantivy.hit_at_5),
@@ -126,10 +145,10 @@ impl fmt::Display for Report {
             ] {
                 write!(f, "  {:>15}", format!("{ours:.3} ({theirs:.3})"))?;
             }
-            writeln!(f)?;
+            writeln!(f, "  {:>11.3}  {:>10.3}", shown.hit_at_5, shown.recall_at_10)?;
         }
         let Interval { mean, low, high } = self.ndcg_difference;
-        writeln!(f, "In brackets: tantivy's defaults on the same chunks.")?;
+        writeln!(f, "In brackets: tantivy's defaults on the same chunks. Shown: by the lines that search_knowledge has room for.")?;
         writeln!(f, "nDCG@10 less tantivy's: {mean:+.3}, 95 % interval {low:+.3} to {high:+.3}.")?;
         write!(f, "A question takes {:.2} ms (p50), {:.2} ms (p95).", self.query_p50_ms, self.query_p95_ms)
     }
@@ -143,8 +162,15 @@ mod tests {
     fn the_table_has_a_row_for_each_kind() {
         let good = Figures { hit_at_5: 1.0, recall_at_10: 1.0, mrr_at_10: 1.0, ndcg_at_10: 1.0 };
         let none = Figures::default();
+        let seen = Shown { hit_at_5: 1.0, recall_at_10: 0.5 };
         let mut latencies = [Duration::from_micros(500), Duration::from_micros(1_500), Duration::from_micros(700)];
-        let report = Report::of(&["code", "error", "code"], &[good, good, none], &[none, good, none], &mut latencies);
+        let report = Report::of(
+            &["code", "error", "code"],
+            &[good, good, none],
+            &[none, good, none],
+            &[seen, seen, Shown::default()],
+            &mut latencies,
+        );
         insta::assert_snapshot!(report.to_string());
         assert!((report.query_p95_ms - 1.5).abs() < 1e-9);
     }

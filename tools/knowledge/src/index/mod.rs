@@ -9,6 +9,7 @@ mod built_in;
 mod changes;
 mod columns;
 mod error;
+mod kept;
 mod nature;
 mod state;
 mod users;
@@ -27,6 +28,7 @@ use tantivy::{DocAddress, Index, IndexReader, ReloadPolicy, Searcher, TantivyErr
 pub(crate) use built_in::built_in;
 pub(crate) use columns::Numbers;
 pub use error::IndexError;
+pub(crate) use kept::{forget, sweep};
 pub(crate) use nature::Nature;
 pub(crate) use users::of_pack;
 

@@ -18,7 +18,8 @@ use super::add::{add_document, add_entry, file_number};
 use super::changes::Changes;
 use super::error::{IndexError, io};
 use super::state::{Stamp, State, document_key};
-use super::{FORMAT, Fields, Freshness, PackIndex, WRITER_BYTES, schema, tokenizers};
+use super::{Fields, Freshness, PackIndex, WRITER_BYTES, kept, schema, tokenizers};
+use crate::slot::{Waiting, Waits};
 
 /// A small buffer for small changes, which is what most openings bring.
 const SMALL_WRITER_BYTES: usize = 16 << 20;
@@ -30,13 +31,11 @@ const COMMIT_BYTES: u64 = 96 << 20;
 const PATIENCE: Duration = Duration::from_millis(40);
 
 /// The index of a user's pack, brought up to date.
-pub(crate) fn of_pack(pack: &Pack, cache: Option<&Path>) -> Result<PackIndex, IndexError> {
+pub(crate) fn of_pack(pack: &Pack, cache: Option<&Path>, waits: &Waits) -> Result<PackIndex, IndexError> {
     if let Some(cache) = cache {
-        // Packs of one id may lie in several places.
-        let root = pack.root.as_deref().unwrap_or(Path::new("")).to_string_lossy();
-        let name = format!("{}-{}", pack.id, &ContentHash::of(&*root).as_str()[..12]);
-        let place = cache.join(format!("knowledge-{FORMAT}")).join(name);
-        match on_disk(pack, &place) {
+        let root = pack.root.as_deref().unwrap_or(Path::new(""));
+        let place = kept::place(cache, &pack.id, root);
+        match on_disk(pack, &place, waits) {
             Ok(index) => return Ok(index),
             Err(error) => tracing::warn!(%error, place = %place.display(), "index not cached; building it in memory"),
         }
@@ -44,14 +43,15 @@ pub(crate) fn of_pack(pack: &Pack, cache: Option<&Path>) -> Result<PackIndex, In
     let (schema, fields) = schema();
     let index = Index::builder().schema(schema).tokenizers(tokenizers()).create_in_ram()?;
     let changes = Changes::since(State::default(), pack);
-    write(&index, &fields, pack, changes)?;
+    write(writer(&index, &changes)?, &index, &fields, pack, changes)?;
     Ok(PackIndex::reading(index, Freshness::Current)?)
 }
 
-fn on_disk(pack: &Pack, place: &Path) -> Result<PackIndex, IndexError> {
+fn on_disk(pack: &Pack, place: &Path, waits: &Waits) -> Result<PackIndex, IndexError> {
     let open = || -> Result<PackIndex, IndexError> {
         let index = opened(place)?;
-        let freshness = up_to_date(pack, &index)?;
+        kept::sign(place, pack.root.as_deref())?;
+        let freshness = up_to_date(pack, &index, waits)?;
         Ok(PackIndex::reading(index, freshness)?)
     };
     match open() {
@@ -73,8 +73,9 @@ fn opened(place: &Path) -> Result<Index, IndexError> {
 }
 
 /// Brings an index up to date unless another process is at it.
-fn up_to_date(pack: &Pack, index: &Index) -> Result<Freshness, IndexError> {
+fn up_to_date(pack: &Pack, index: &Index, waits: &Waits) -> Result<Freshness, IndexError> {
     let fields = schema().1;
+    let mut waiting: Option<Waiting<'_>> = None;
     loop {
         let committed = committed(index)?;
         let is_first = committed.is_none();
@@ -82,11 +83,17 @@ fn up_to_date(pack: &Pack, index: &Index) -> Result<Freshness, IndexError> {
         if changes.is_empty() && !is_first {
             return Ok(Freshness::Current);
         }
-        match write(index, &fields, pack, changes) {
-            Err(IndexError::Engine(TantivyError::LockFailure(LockError::LockBusy, _))) if is_first => thread::sleep(PATIENCE),
+        match writer(index, &changes) {
+            Err(TantivyError::LockFailure(LockError::LockBusy, _)) if is_first => {
+                waiting.get_or_insert_with(|| waits.begin(&pack.id));
+                thread::sleep(PATIENCE);
+            }
             // What is committed can be searched; the next look brings the rest.
-            Err(IndexError::Engine(TantivyError::LockFailure(LockError::LockBusy, _))) => return Ok(Freshness::Behind),
-            written => return written.map(|()| Freshness::Current),
+            Err(TantivyError::LockFailure(LockError::LockBusy, _)) => return Ok(Freshness::Behind),
+            writer => {
+                drop(waiting);
+                return write(writer?, index, &fields, pack, changes).map(|()| Freshness::Current);
+            }
         }
     }
 }
@@ -97,10 +104,14 @@ fn committed(index: &Index) -> Result<Option<State>, IndexError> {
     Ok(payload.and_then(|payload| serde_json::from_str(&payload).ok()))
 }
 
-fn write(index: &Index, fields: &Fields, pack: &Pack, changes: Changes<'_>) -> Result<(), IndexError> {
+/// Takes the lock for what has to be done.
+fn writer(index: &Index, changes: &Changes<'_>) -> Result<IndexWriter, TantivyError> {
     let size: u64 = changes.documents.iter().map(|file| file.bytes).chain(changes.entries.iter().map(|(_, stamp)| stamp.bytes)).sum();
     let buffer = if size > 1 << 20 { WRITER_BYTES } else { SMALL_WRITER_BYTES };
-    let mut writer: IndexWriter = index.writer_with_num_threads(1, buffer)?;
+    index.writer_with_num_threads(1, buffer)
+}
+
+fn write(mut writer: IndexWriter, index: &Index, fields: &Fields, pack: &Pack, changes: Changes<'_>) -> Result<(), IndexError> {
     // Another process may have written between the look and the lock.
     let changes = match committed(index)? {
         Some(state) => Changes::since(state, pack),
@@ -155,4 +166,38 @@ fn commit(writer: &mut IndexWriter, state: &State) -> Result<(), IndexError> {
     prepared.set_payload(&serde_json::to_string(state).unwrap_or_default());
     prepared.commit()?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use kernelwright_packs::load;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn who_waits_for_another_process_is_known_while_that_lasts() {
+        let (folder, cache) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        fs::create_dir_all(folder.path().join("documents")).unwrap();
+        fs::write(folder.path().join("documents/a.md"), "# Tiles\n").unwrap();
+        fs::write(folder.path().join("pack.toml"), "id = \"p\"\nversion = \"1\"\nlicence = \"MIT\"\ndescription = \"P.\"\n").unwrap();
+        let pack = load(folder.path()).unwrap().remove(0);
+        let place = kept::place(cache.path(), "p", folder.path());
+        let index = opened(&place).unwrap();
+        let other: IndexWriter = index.writer_with_num_threads(1, SMALL_WRITER_BYTES).unwrap();
+        let waits = Waits::default();
+        thread::scope(|scope| {
+            let opening = scope.spawn(|| of_pack(&pack, Some(cache.path()), &waits).map(|index| index.searcher().num_docs()));
+            let began = Instant::now();
+            while waits.first().is_none() && began.elapsed() < Duration::from_secs(10) {
+                thread::sleep(PATIENCE);
+            }
+            assert_eq!(waits.first().as_deref(), Some("p"));
+            drop(other);
+            assert_eq!(opening.join().unwrap().unwrap(), 1);
+        });
+        assert_eq!(waits.first(), None);
+    }
 }

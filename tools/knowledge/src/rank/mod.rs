@@ -54,17 +54,36 @@ pub(crate) struct Found {
     pub(crate) nature: Nature,
 }
 
+/// A word that is looked for, with its rarity in what it counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Weighed {
+    /// As a text's words are brought to one form.
+    pub(crate) term: String,
+    /// Its place in the question; a word and what stands for it share one.
+    pub(crate) place: usize,
+    pub(crate) weight: f32,
+}
+
+/// What a question finds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ranked {
+    /// The best chunks of all indexes, best first.
+    pub(crate) found: Vec<Found>,
+    /// What was looked for.
+    pub(crate) words: Vec<Weighed>,
+}
+
 /// An index with its state at one moment.
 pub(crate) struct Searched<'a> {
     pub(crate) index: &'a PackIndex,
     pub(crate) searcher: Searcher,
 }
 
-/// The best chunks of all indexes, best first.
-pub(crate) fn rank(indexes: &[Searched<'_>], question: &str, filters: &Filters) -> Result<Vec<Found>, TantivyError> {
+/// The best chunks of all indexes.
+pub(crate) fn rank(indexes: &[Searched<'_>], question: &str, filters: &Filters) -> Result<Ranked, TantivyError> {
     let question = Question::read(question);
     if question.words.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Ranked::default());
     }
     let statistics = Together::of(indexes);
     let mut candidates: Vec<(usize, f32, DocAddress)> = Vec::new();

@@ -12,7 +12,7 @@ use tantivy::{DocAddress, TantivyError, Term};
 
 use super::question::{Origin, is_telling};
 use super::read::{Candidate, FIELDS, read, weighed};
-use super::{Found, Question, Searched, Together, Want};
+use super::{Found, Question, Ranked, Searched, Together, Want, Weighed};
 use crate::index::Nature;
 use crate::tokenize::{whole, words};
 
@@ -47,14 +47,14 @@ const NEIGHBOUR: f32 = 0.1;
 /// What the beginning of a file gains, which says what it is about.
 const BEGINNING: f32 = 0.15;
 
-/// The candidates in their final order.
+/// The candidates in their final order, and the words' weights.
 pub(super) fn rescored(
     indexes: &[Searched<'_>],
     question: &Question,
     statistics: &Together<'_>,
     places: Vec<(usize, DocAddress)>,
-) -> Result<Vec<Found>, TantivyError> {
-    let Some(any) = indexes.first() else { return Ok(Vec::new()) };
+) -> Result<Ranked, TantivyError> {
+    let Some(any) = indexes.first() else { return Ok(Ranked::default()) };
     let documents = statistics.total_num_docs()?.max(1) as f32;
     let fields = weighed(any.index.fields());
     let mut average = [1.0; FIELDS];
@@ -83,7 +83,8 @@ pub(super) fn rescored(
         })
         .collect();
     found.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| (a.file, a.ordinal).cmp(&(b.file, b.ordinal))));
-    Ok(found)
+    let words = question.words.iter().zip(weights).map(|(word, weight)| Weighed { term: word.term.clone(), place: word.place, weight });
+    Ok(Ranked { found, words: words.collect() })
 }
 
 /// What the postings tell of a candidate; `weights` are those of the question's words.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use kernelwright_knowledge::{BuiltIn, Library, Query, Settings};
 use tempfile::TempDir;
@@ -121,14 +122,40 @@ fn answers_keep_to_their_budget() {
     let whole = library.read("p/long", 0).unwrap();
     let lines: Vec<&str> = entry("title = \"Long\"\nkind = \"api\"", &body).leak().lines().collect();
     for passage in passages {
-        // What was cut says so; the note is no line of the entry.
-        let (text, note) = passage.text.rsplit_once('\n').unwrap();
-        assert!(note.starts_with('[') && note.ends_with(" more lines: read_entry]"), "{note}");
+        // What was cut says so; the notes are no lines of the entry.
+        let is_note = |line: &&str| line.starts_with('[') && line.ends_with(']');
+        let notes: Vec<&str> = passage.text.lines().filter(is_note).collect();
+        assert!(notes.last().unwrap().ends_with(": read_entry]"), "{notes:?}");
+        let text = passage.text.lines().filter(|line| !is_note(line)).collect::<Vec<_>>().join("\n");
         assert_eq!(text, lines[passage.start_line as usize - 1..passage.end_line as usize].join("\n"));
-        assert!(whole.text.contains(text));
+        assert!(whole.text.contains(&text));
     }
     let uncut = library.search(&query("tile")).unwrap().passages;
     assert!(uncut.iter().all(|passage| !passage.text.contains("read_entry")));
+}
+
+#[test]
+fn an_answer_shows_the_lines_that_fit_and_says_what_stands_around_them() {
+    let filler = "A line of other words.\n".repeat(30);
+    let body = format!("{filler}The walrus sleeps.\n{filler}");
+    let line = format!("{}the beluga sleeps, {}", "many words ".repeat(600), "and more words ".repeat(600));
+    let (_folder, library) = library_of(&[(
+        "p",
+        "",
+        &[
+            ("long.md", entry("title = \"Long\"\nkind = \"api\"", &body)),
+            ("line.md", entry("title = \"Line\"\nkind = \"api\"", &format!("{line}\n"))),
+        ],
+    )]);
+    let ask = |text: &str| library.search(&Query { max_bytes: Some(500), limit: 1, ..query(text) }).unwrap().passages.remove(0);
+    let passage = ask("walrus");
+    let lines: Vec<&str> = passage.text.lines().collect();
+    assert!(passage.text.contains("The walrus sleeps.") && passage.text.len() <= 500, "{passage:?}");
+    assert_eq!(lines[0], format!("[{} lines before]", passage.start_line - 6));
+    assert_eq!(*lines.last().unwrap(), format!("[{} more lines: read_entry]", 66 - passage.end_line));
+    let passage = ask("beluga");
+    assert!(passage.text.starts_with("… ") && passage.text.ends_with(" …") && passage.text.contains("beluga"), "{passage:?}");
+    assert_eq!((passage.start_line, passage.end_line), (6, 6));
 }
 
 #[test]
@@ -231,6 +258,37 @@ fn one_pack_can_be_indexed_alone() {
     assert!(names.len() == 1 && names[0].starts_with("south-"), "{names:?}");
     let error = library.index("east").unwrap_err();
     assert_eq!((error.to_string(), error.hint()), ("there is no pack `east`".to_owned(), "name one of: north, south".to_owned()));
+}
+
+#[test]
+fn a_question_to_one_pack_waits_for_the_index_of_no_other() {
+    let tile = |pack: &str| [("tile.md", entry(&format!("title = \"Tiles of {pack}\"\nkind = \"api\""), "Text.\n"))];
+    let (folder, settings) = home_of(&[("north", "", &tile("north")), ("south", "", &tile("south"))]);
+    let library = Library::open(settings);
+    assert_eq!(found(&library, &Query { pack: Some("south".into()), ..query("tiles") }), ["south/tile"]);
+    let names: Vec<PathBuf> = indexes(&folder.path().join(".cache"));
+    assert!(names.len() == 1 && names[0].file_name().unwrap().to_string_lossy().starts_with("south-"), "{names:?}");
+    assert_eq!(found(&library, &query("tiles")).len(), 2);
+}
+
+#[test]
+fn what_changed_a_second_ago_is_seen_by_the_next_question() {
+    let tile = |pack: &str| [("tile.md", entry(&format!("title = \"Tiles of {pack}\"\nkind = \"api\""), "Text.\n"))];
+    let (folder, settings) = home_of(&[("north", "", &tile("north"))]);
+    let (other, _) = home_of(&[("south", "", &tile("south"))]);
+    let library = Library::open(settings);
+    assert_eq!(found(&library, &query("tiles")), ["north/tile"]);
+    // Asked for by name it is looked for at once.
+    fs::rename(other.path().join("south"), folder.path().join("south")).unwrap();
+    assert_eq!(found(&library, &Query { pack: Some("south".into()), ..query("tiles") }), ["south/tile"]);
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(found(&library, &query("tiles")).len(), 2);
+    fs::rename(folder.path().join("south"), other.path().join("south")).unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(found(&library, &query("tiles")), ["north/tile"]);
+    fs::write(folder.path().join("north/entries/more.md"), entry("title = \"More tiles\"\nkind = \"api\"", "Text.\n")).unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(found(&library, &query("more tiles"))[0], "north/more");
 }
 
 /// The indexes in a cache: one for each pack of the user.

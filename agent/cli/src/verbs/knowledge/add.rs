@@ -27,7 +27,7 @@ pub fn add(context: &Context, settings: &Settings, args: &Add) -> Result<Exit, F
     let mut teller = Teller::new(context.printer);
     let added = home(settings).add(&origin, &PdfReader::new(executable()?), &mut |progress| teller.tell(progress))?;
     tell(context.printer, "added", &added, args.json)?;
-    indexed(context.printer, settings);
+    indexed(context.printer, settings, &added.pack.id);
     Ok(Exit::Success)
 }
 
@@ -44,8 +44,8 @@ pub fn update(context: &Context, settings: &Settings, id: Option<&str>, as_json:
         let mut teller = Teller::new(context.printer);
         let added = home.update(&id, &PdfReader::new(executable()?), &mut |progress| teller.tell(progress))?;
         tell(context.printer, "updated", &added, as_json)?;
+        indexed(context.printer, settings, &id);
     }
-    indexed(context.printer, settings);
     Ok(Exit::Success)
 }
 
@@ -88,9 +88,9 @@ fn tell(printer: Printer, what: &str, added: &Added, as_json: bool) -> Result<()
     Ok(())
 }
 
-/// Indexes at once, so that the first question does not wait. The pack is installed whether or not that works.
-fn indexed(printer: Printer, settings: &Settings) {
-    if let Err(error) = library(settings).packs() {
+/// Indexes a pack at once, so that the first question does not wait. It is installed whether or not that works.
+fn indexed(printer: Printer, settings: &Settings, id: &str) {
+    if let Err(error) = library(settings).index(id) {
         printer.say(printer.on_stderr(Tone::Careful, &format!("not indexed yet: {error}\n  hint: {}", error.hint())));
     }
 }

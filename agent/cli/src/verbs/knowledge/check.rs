@@ -27,6 +27,9 @@ pub fn run(context: &Context, paths: &[PathBuf], built_in: bool, as_json: bool) 
         printer.say("nothing to correct");
         return Ok(Exit::Success);
     }
-    printer.say(format!("{}; knowledge/FORMAT.md describes the format", counted(problems.len(), "problem")));
+    printer.say(format!(
+        "{}; `kernelwright knowledge new NAME` writes a pack of the right form to compare with",
+        counted(problems.len(), "problem")
+    ));
     Ok(Exit::PackProblems)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use kernelwright_knowledge::{EvalError, eval};
 
-use super::{known, library};
+use super::library;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::settings::Settings;
@@ -12,7 +12,6 @@ use crate::verbs::Context;
 
 pub fn run(context: &Context, settings: &Settings, questions: &Path, pack: Option<&str>, as_json: bool) -> Result<Exit, Failure> {
     let library = library(settings);
-    known(&library, pack)?;
     let report = eval(&library, questions, pack)?;
     if as_json {
         context.printer.json(&report)?;

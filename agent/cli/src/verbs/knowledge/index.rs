@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::{library, tell_damaged};
+use super::{library, tell_passed_over};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::printer::counted;
@@ -18,8 +18,8 @@ pub fn run(context: &Context, settings: &Settings, id: Option<&str>, as_json: bo
     let (packs, what) = if let Some(id) = id {
         (vec![library.index(id)?], format!("{id} is indexed"))
     } else {
-        let packs = library.packs()?;
-        tell_damaged(printer, &library.damaged()?);
+        let packs = library.index_all()?;
+        tell_passed_over(printer, &library)?;
         let what = format!("{} are indexed", counted(packs.len(), "pack"));
         (packs, what)
     };

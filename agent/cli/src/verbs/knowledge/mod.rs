@@ -52,14 +52,13 @@ fn library(settings: &Settings) -> Library {
     Library::open(library_settings(settings))
 }
 
-/// A pack that is searched alone has to be there: nothing found in one that is not would mislead.
-fn known(library: &Library, pack: Option<&str>) -> Result<(), Failure> {
-    let Some(pack) = pack else { return Ok(()) };
-    let ids: Vec<String> = library.packs()?.into_iter().map(|pack| pack.id).collect();
-    if ids.iter().any(|id| id == pack) {
-        return Ok(());
+/// Names the installed packs that are passed over, and the files of others that are.
+fn tell_passed_over(printer: Printer, library: &Library) -> Result<(), Failure> {
+    for pack in library.unreadable()? {
+        printer.say(printer.on_stderr(Tone::Careful, &format!("passed over, because it cannot be read: {pack}")));
     }
-    Err(LibraryError::UnknownPack { id: pack.to_owned(), known: ids }.into())
+    tell_damaged(printer, &library.damaged()?);
+    Ok(())
 }
 
 /// Names the files of installed packs that are passed over.
@@ -76,6 +75,9 @@ fn home(settings: &Settings) -> Home {
 fn remove(context: &Context, settings: &Settings, id: &str, as_json: bool) -> Result<Exit, Failure> {
     home(settings).remove(id)?;
     let printer = context.printer;
+    if let Err(error) = library(settings).forget_index(id) {
+        printer.say(printer.on_stderr(Tone::Careful, &format!("its index is still in {}: {error}", settings.cache.display())));
+    }
     if as_json {
         printer.json(&json!({"type": "removed", "pack": id}))?;
     } else {

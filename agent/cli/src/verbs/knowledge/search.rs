@@ -1,14 +1,21 @@
 //! Finding passages and reading entries.
 
-use kernelwright_knowledge::Query;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
-use super::{known, library, tell_damaged};
+use kernelwright_knowledge::{Library, LibraryError, Query};
+use kernelwright_protocol::Passages;
+
+use super::{library, tell_passed_over};
 use crate::args::Search;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::printer::Tone;
+use crate::printer::{Printer, Tone};
 use crate::settings::Settings;
 use crate::verbs::Context;
+
+/// How long a person waits for an index that another process makes before hearing of it.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 pub fn search(context: &Context, settings: &Settings, args: &Search) -> Result<Exit, Failure> {
     let printer = context.printer;
@@ -25,9 +32,8 @@ pub fn search(context: &Context, settings: &Settings, args: &Search) -> Result<E
         ..Query::default()
     };
     let library = library(settings);
-    known(&library, args.pack.as_deref())?;
-    let found = library.search(&query)?;
-    tell_damaged(printer, &library.damaged()?);
+    let found = patiently(printer, &library, &query)?;
+    tell_passed_over(printer, &library)?;
     if args.json {
         printer.json(&found)?;
         return Ok(Exit::Success);
@@ -44,6 +50,23 @@ pub fn search(context: &Context, settings: &Settings, args: &Search) -> Result<E
         printer.result(passage.text.trim_end())?;
     }
     Ok(Exit::Success)
+}
+
+/// Searches, and says what for when it waits for another process.
+fn patiently(printer: Printer, library: &Library, query: &Query) -> Result<Passages, LibraryError> {
+    let (done, ended) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                if let Some(pack) = library.waits_for() {
+                    return printer.say(printer.on_stderr(Tone::Faint, &format!("waiting for another process, which is indexing {pack}")));
+                }
+            }
+        });
+        let found = library.search(query);
+        drop(done);
+        found
+    })
 }
 
 /// The whole text, however many pages it has.
