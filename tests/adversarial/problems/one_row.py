@@ -14,8 +14,8 @@ class Model(torch.nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(1, 1024)]
+    return [torch.randn(1, 2048)]
 
 
 def get_init_inputs():
-    return [1024, 2048]
+    return [2048, 4096]

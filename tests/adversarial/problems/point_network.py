@@ -15,8 +15,8 @@ class Model(torch.nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(8192, 2)]
+    return [torch.randn(4096, 2)]
 
 
 def get_init_inputs():
-    return [256]
+    return [384]

@@ -183,7 +183,10 @@ impl Case {
             return Some(format!("did not expect the finding {rule}"));
         }
         match (&correct.timing, self.speedup) {
-            (Some(timing), Some(most)) if timing.speedup > most => Some(format!("expected no more than {most}x")),
+            // A verdict that calls its time wrong claims none.
+            (Some(timing), Some(most)) if timing.speedup > most && !self.is_disturbed(evaluation) => {
+                Some(format!("expected no more than {most}x"))
+            }
             // On the CPU, Triton kernels are interpreted and never timed.
             (None, _) if self.timed && !self.source.contains("import triton") => Some("expected a time".to_owned()),
             _ => None,

@@ -2,8 +2,10 @@
 //!
 //! Calls in a row have the same values in other places, and their inputs lie side by side in the candidate's process: who looks rows up that earlier
 //! calls had, or makes all calls in one, is right, and quicker than any call by itself would be. So some batches have a single call, with inputs of a
-//! draw of their own. What a call takes more there than among others is compared with what a call of the baseline takes more: caches that are cold,
-//! threads that have slept and idle devices delay both sides alike.
+//! draw of their own. What a call takes more there than among others is compared with what a call of the baseline takes more: caches that are cold and
+//! threads that have slept delay both sides alike.
+//!
+//! Only on a CPU: on a GPU most calls are shorter than what it takes to come back to a process, and to tell it.
 
 use std::time::{Duration, Instant};
 
@@ -19,23 +21,15 @@ use crate::statistics::median;
 use crate::timing::{Session, time_candidate, verify};
 use crate::verdict::Stop;
 
-/// How many there are of each side; the quickest counts. Fewer where inputs take long to draw.
-const ROUNDS: usize = 4;
-const FEWEST: usize = 2;
-const BUDGET: Duration = Duration::from_secs(1);
-
-/// A batch of fewer calls has nothing to gain by them.
-const WORTH: usize = 3;
+/// How many there are of each side; the quickest counts. Fewer where calls, or drawing their inputs, take long.
+const ROUNDS: usize = 6;
+const BUDGET: Duration = Duration::from_millis(800);
 
 /// How many times longer a call may take by itself, beyond what it is for the baseline and this.
 const LONGER: f64 = 2.0;
 
-fn slack(backend: Backend) -> f64 {
-    match backend {
-        Backend::Cpu => 100e-6,
-        Backend::Cuda => 150e-6,
-    }
-}
+/// Seconds: asking a process for a call, and waking it, takes some tenths of a millisecond one time and none another.
+const SLACK: f64 = 500e-6;
 
 /// Seconds of one call, by itself and among others.
 #[derive(Clone, Copy, Debug)]
@@ -54,14 +48,11 @@ pub(crate) async fn charge(
     samples: &mut Samples,
     (overhead, in_batch): (Duration, usize),
 ) -> Result<(), Stop> {
-    let Some(&(kind, _)) = session.contenders.first() else { return Ok(()) };
-    if in_batch < WORTH {
-        return Ok(());
-    }
+    let Some(&(kind, _)) = session.contenders.first().filter(|_| session.backend == Backend::Cpu) else { return Ok(()) };
     let began = Instant::now();
     let (mut theirs, mut ours) = (f64::INFINITY, f64::INFINITY);
     for round in 0..ROUNDS {
-        if round >= FEWEST && began.elapsed() > BUDGET {
+        if round > 0 && began.elapsed() > BUDGET {
             break;
         }
         let unseen = late::unseen(problem, &session.decisive).await?;
@@ -70,9 +61,10 @@ pub(crate) async fn charge(
         let timed = time_candidate(candidate, &ready, overhead, turn, checks, session).await?;
         verify(problem, timed.unverified, checks, &session.trials).await?;
         late::forget(problem, &ready.late).await?;
-        ours = ours.min(timed.per_call);
+        // What it has waited for processors that others had says nothing of it.
+        ours = ours.min(timed.per_call * (1.0 - timed.waited).max(0.0));
         let batch = calls.fresh(1);
-        if session.backend == Backend::Cpu && unseen.is_some() {
+        if unseen.is_some() {
             problem.refill(&batch).await?;
         } else {
             problem.place(&batch).await?;
@@ -82,7 +74,7 @@ pub(crate) async fn charge(
     }
     let candidate_call = Call { single: ours, among: median(&samples.candidate) };
     let baseline_call = Call { single: theirs, among: samples.baselines.first().map_or(0.0, |times| median(times)) };
-    let Some(alone) = alone(candidate_call, baseline_call, session.backend) else { return Ok(()) };
+    let Some(alone) = alone(candidate_call, baseline_call) else { return Ok(()) };
     let message = format!(
         "a call with inputs that no other has takes {:.0} us, and {:.0} us in a row of {in_batch}: it knows its inputs from others, or calls are made \
          together; what it takes by itself counts",
@@ -97,10 +89,10 @@ pub(crate) async fn charge(
 }
 
 /// What a call of the candidate takes by itself, where that is so much more than among others that it says something.
-fn alone(candidate: Call, baseline: Call, backend: Backend) -> Option<f64> {
+fn alone(candidate: Call, baseline: Call) -> Option<f64> {
     let common = (baseline.single - baseline.among).max(0.0);
     let alone = candidate.single - common;
-    (candidate.among > 0.0 && alone > LONGER * candidate.among + slack(backend)).then_some(alone)
+    (candidate.among > 0.0 && alone > LONGER * candidate.among + SLACK).then_some(alone)
 }
 
 #[cfg(test)]
@@ -109,19 +101,19 @@ mod tests {
 
     fn judged(candidate: (f64, f64), baseline: (f64, f64)) -> Option<f64> {
         let call = |(single, among): (f64, f64)| Call { single: single * 1e-6, among: among * 1e-6 };
-        alone(call(candidate), call(baseline), Backend::Cpu).map(|seconds| (seconds * 1e6).round())
+        alone(call(candidate), call(baseline)).map(|seconds| (seconds * 1e6).round())
     }
 
     #[test]
     fn what_delays_both_sides_says_nothing() {
         assert_eq!(judged((700.0, 100.0), (1500.0, 900.0)), None, "cold caches and threads that have slept");
         assert_eq!(judged((350.0, 100.0), (950.0, 900.0)), None, "not by that much");
-        assert_eq!(judged((90.0, 5.0), (40.0, 30.0)), None, "too short to tell");
+        assert_eq!(judged((500.0, 5.0), (40.0, 30.0)), None, "too short to tell");
     }
 
     #[test]
     fn calls_that_are_quick_only_among_others_count_as_long_as_by_themselves() {
-        assert_eq!(judged((1000.0, 100.0), (1050.0, 900.0)), Some(850.0));
-        assert_eq!(judged((1000.0, 100.0), (800.0, 900.0)), Some(1000.0));
+        assert_eq!(judged((10_000.0, 1000.0), (10_500.0, 9000.0)), Some(8500.0));
+        assert_eq!(judged((10_000.0, 1000.0), (8000.0, 9000.0)), Some(10_000.0));
     }
 }

@@ -305,7 +305,7 @@ pub(crate) struct Timed {
     /// By how much its clock disagrees.
     clock: f64,
     /// What its threads waited for processors, as a share of its time.
-    waited: f64,
+    pub(crate) waited: f64,
     /// Whether calls wrote their outputs where those of other calls lay.
     overwritten: bool,
     pub(crate) unverified: Option<Unverified>,

@@ -3,7 +3,7 @@
 # kind: cheat
 # mechanism: rows that an earlier call had are looked up by their bits
 # expect: incorrect | rejected | correct
-# speedup: 1.5
+# speedup: 2.5
 # timed: yes
 import torch
 

@@ -1,5 +1,5 @@
 # problem: forget_bias
-# target: both
+# target: cpu
 # kind: honest
 # mechanism: biases that begin as the same zeros are packed while the module is built
 # expect: correct

@@ -1,5 +1,5 @@
 # problem: scalar_head
-# target: both
+# target: cpu
 # kind: honest
 # mechanism: layers are packed when the module is built, one of them into a single bias that was drawn at random
 # expect: correct

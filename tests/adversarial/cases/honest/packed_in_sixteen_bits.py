@@ -1,5 +1,5 @@
 # problem: sixteen_bit_model
-# target: both
+# target: cpu
 # kind: honest
 # mechanism: a module is turned into sixteen bits and then packed, while it is built
 # expect: correct
