@@ -25,8 +25,8 @@ from .layout import overlaps, same_bits, window_of
 
 #: How far values are from what they were, as a part of it; of a zero, or what is as good as one, itself. Positive ones stay positive.
 _LEAST, _MOST, _NOTHING = 0.2, 0.5, 0.05
-#: What makes one value of a tensor that is there already.
-_FILLING = (Tensor.zero_, Tensor.fill_, Tensor.copy_)
+#: What makes one value of a tensor that is there already. `constant_` is told of whole, by the name of its argument.
+_FILLING = (Tensor.zero_, Tensor.fill_, Tensor.copy_, nn.init.constant_)
 #: A number that somebody has written down has few digits; one that was drawn at random has them all.
 _WRITTEN_DIGITS = 4
 _STATISTICS = ("running_mean", "running_var")
@@ -141,10 +141,11 @@ class _Watched(TorchFunctionMode):
         self._building = building
 
     def __torch_function__(self, function: Any, _types: Any, arguments: Any = (), named: Any = None) -> Any:
-        result = function(*arguments, **(named or {}))
-        if function in _FILLING and arguments:
+        named = named or {}
+        result = function(*arguments, **named)
+        if function in _FILLING:
             with suppress(Exception):
-                self._building.filled(arguments[0])
+                self._building.filled(arguments[0] if arguments else named.get("tensor"))
         return result
 
 

@@ -92,6 +92,13 @@ class States(unittest.TestCase):
             filled = nn.Linear(4, 4)
             filled.bias.data.zero_()
         self.assertTrue(torch.equal(filled.bias, varied({"bias": layer.bias.detach()}, 5)["bias"]))
+        attention = nn.MultiheadAttention(4, 2).state_dict()
+        biases = {name: attention[name] for name in ("in_proj_bias", "out_proj.bias")}
+        for policy in POLICIES:
+            with built_with(biases, 5, policy):
+                built = nn.MultiheadAttention(4, 2).state_dict()
+            for name, other in varied(biases, 5).items():
+                self.assertTrue(torch.equal(built[name], other), (policy, name))
         short = nn.LayerNorm(4).to(torch.bfloat16).weight.detach()
         with built_with({"weight": short}, 5, POLICIES[0]):
             converted = nn.LayerNorm(4).to(torch.bfloat16)
