@@ -44,8 +44,8 @@ pub(crate) struct Ready {
 /// Draws inputs for timed batches. None where the problem's inputs change their form from draw to draw, or cannot be made to differ from call to
 /// call by moving bytes; nor on a GPU whose memory processes cannot share here, so that inputs come through the host.
 ///
-/// Of a reduction every draw of one distribution gives the same within tolerance, wherever its elements stand: three times in four it is one of those
-/// that are `decisive`.
+/// Of a reduction every draw of one distribution gives the same within tolerance, wherever its elements stand, and some inputs are the same in every
+/// draw: three times in four it is one of those that are `decisive`.
 pub(crate) async fn unseen(problem: &mut Problem, decisive: &[DrawKind]) -> Result<Option<Inputs>, EvaluateError> {
     let kind = if decisive.is_empty() || random_below(4) == 0 { DrawKind::Problem } else { decisive[random_below(decisive.len())] };
     let Ok(inputs) = problem.draw_only(LATE, draws::of_kind(kind)).await? else { return Ok(None) };

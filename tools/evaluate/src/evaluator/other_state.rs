@@ -50,15 +50,13 @@ impl Case<'_> {
             return Ok(());
         }
         say(&format!("checking {LABEL}"));
-        let judged = match problem.draw(OTHER, draws::fresh()).await? {
-            Ok(inputs) => {
-                let inputs = Inputs { label: format!("{LABEL} ({})", told(&names)), ..inputs };
-                let state = OtherState { seed, names, policy: Policy::ByValue };
-                self.in_state(problem, candidate, state, &inputs, passed, say).await
-            }
-            Err(_) => Ok(()),
+        let Ok(inputs) = problem.draw(OTHER, draws::fresh()).await? else {
+            problem.vary(None).await?;
+            return Ok(());
         };
-        judged?;
+        let inputs = Inputs { label: format!("{LABEL} ({})", told(&names)), ..inputs };
+        let state = OtherState { seed, names, policy: Policy::ByValue };
+        self.in_state(problem, candidate, state, &inputs, passed, say).await?;
         problem.forget(&[OTHER]).await?;
         Ok(())
     }

@@ -71,7 +71,8 @@ class Reference:
         self._device = device
         self.module = problem.build(init, seed, device)
         self._initial = self._state()
-        self._snapshot = Snapshot.of(self.module)
+        #: What a module with state of its own is put back to before every run; of others nothing, since weights take memory.
+        self._snapshot = Snapshot([])
         #: The module's own values of what holds others for the time being.
         self._replaced: dict[str, Tensor] = {}
         self._stateful = False
@@ -93,10 +94,14 @@ class Reference:
         """Runs the module once, with what only a first run shows: lazy parameters, whether calls change the module's own state, and whether that shows
         in the outputs of later calls, which may have the `others` for inputs."""
         is_lazy = any(isinstance(tensor, nn.parameter.UninitializedTensorMixin) for tensor in [*self.module.parameters(), *self.module.buffers()])
+        if not self._stateful:
+            self._snapshot = Snapshot.of(self.module)
         outputs, _after, nanoseconds = self.run(inputs)
         if is_lazy:
             self._initial, self._snapshot = self._state(), Snapshot.of(self.module)
         self._stateful = self._snapshot.is_changed()
+        if not self._stateful:
+            self._snapshot = Snapshot([])
         self.carries_state = self._stateful and any(map(self._goes_on, others()))
         return outputs, nanoseconds
 
@@ -141,7 +146,8 @@ class Reference:
         self.module.load_state_dict({**self._replaced, **others}, strict=False)
         self._initial = {**own, **others}
         self._replaced = {name: own[name] for name in others}
-        self._snapshot = Snapshot.of(self.module)
+        if self._stateful:
+            self._snapshot = Snapshot.of(self.module)
         self._double = None
 
     def run(self, inputs: list[Any]) -> tuple[Any, list[Any], int]:
