@@ -225,6 +225,10 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
         if wrong is None:
             wrong = torch.zeros(a_parts.numel(), dtype=torch.bool, device=a_parts.device)
         wrong[suspects[ratio > 1] + start] = True
+    if wrong is not None and int(wrong.sum()) <= max(_FEW_INTEGERS, wrong.numel() // _RARE):
+        _excuse_neighbours(expected, scale, a_parts, path, wrong)
+        if not bool(wrong.any()):
+            wrong, largest = None, 1.0
     result.worst = max(result.worst, largest)
     if wrong is not None:
         wrong = wrong.view(*baseline.shape, 2).any(-1) if baseline.is_complex() else wrong.view(baseline.shape)
@@ -233,6 +237,17 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
         result.add(path, "differs", largest)
     elif scale.has_isolated:
         _compare_isolated(expected, scale, b_parts, e_parts, a_parts, path, result)
+
+
+def _excuse_neighbours(expected: Expected, scale: Scale, a: Tensor, path: str, wrong: Tensor) -> None:
+    """Clears those few that are what the reference gives for inputs a few roundings away: a value at a border rounds to its neighbour, as integers do."""
+    for near in expected.nearby():
+        tensor = _at(near, path)
+        at = wrong.nonzero().reshape(-1)
+        if not at.numel() or tensor is None or real_parts(tensor).numel() != a.numel():
+            return
+        there, given = (real_parts(tensor).reshape(-1)[at], a.reshape(-1)[at])
+        wrong[at[scale.ratio(given.to(torch.float64), there.to(torch.float64)) <= 1]] = False
 
 
 def _compare_isolated(expected: Expected, scale: Scale, b: Tensor, e: Tensor, a: Tensor, path: str, result: Comparison) -> None:

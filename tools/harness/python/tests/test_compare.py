@@ -85,6 +85,16 @@ class Floats(Cases):
         others.view(-1)[200:240] -= 0.01
         self.check(flipped, others, "55 of 40000 values are off by more than rounding does; of the reference's own only 3 are", precise=exact)
 
+    def test_a_few_values_may_round_as_those_of_inputs_nearby(self) -> None:
+        baseline = torch.round(torch.randn(64, 64, generator=torch.Generator().manual_seed(3)) / 0.01) * 0.01
+        flipped, near = baseline.clone(), baseline.clone()
+        flipped[3, 4] += 0.01
+        near[3, 4] += 0.01
+        nearby = Expected(baseline, baseline, precision=Precision.FULL, nearby=lambda: [baseline, near])
+        self.assertFalse(compare(nearby, flipped, "output").mismatches)
+        flipped[5, 6] += 0.01
+        self.assertIn("1 of 4096 elements", compare(Expected(baseline, baseline, precision=Precision.FULL, nearby=lambda: [near]), flipped, "output").mismatches[0]["detail"])
+
     def test_an_output_that_cancels_is_as_large_as_it_was_before(self) -> None:
         small = torch.tensor(1e-3)
         expected = Expected(small, small, precision=Precision.FULL)
