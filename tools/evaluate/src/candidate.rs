@@ -5,7 +5,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use kernelwright_builds::Built;
-use kernelwright_harness::{AskError, Exit, Reply, Watch, Window, Worker};
+use kernelwright_harness::{AskError, Asked, Exit, Halted, Part, Reply, Watch, Window, Worker};
 use kernelwright_protocol::{Backend, Finding, Sandbox, Severity};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -238,12 +238,35 @@ impl Candidate {
         struct Timed {
             inner_ns: u64,
         }
-        let entries: Vec<_> = calls.iter().map(|call| call.entry).collect();
-        let fields = json!({"calls": entries, "copies": self.copies});
-        let reply = self.ask_watching(Phase::Time, "time", fields, &[], self.watch).await?;
+        let reply = self.ask_watching(Phase::Time, "time", self.calls_to_time(calls), &[], self.watch).await?;
         let timed: Timed = claim(reply.ok)?;
         tracing::debug!(calls = calls.len(), wall = ?reply.wall, stopping = ?reply.stopping, inner = ?Duration::from_nanos(timed.inner_ns), "a batch of the candidate");
         Ok(Batch { wall: reply.wall, stopping: reply.stopping, inner: Duration::from_nanos(timed.inner_ns) })
+    }
+
+    /// Runs placed calls as [`Self::time`] does, but stops the process after part of its time: then how many have begun, and what to go on with; none
+    /// where all were made before that.
+    pub(crate) async fn time_in_parts(&mut self, calls: &[Placed], first: Part) -> Result<Option<(u64, Asked)>, Stop> {
+        let halted = self.worker.ask_in_parts("time", self.calls_to_time(calls), self.limits.time, first).await;
+        self.halted(halted)
+    }
+
+    /// Lets it go on with them, for another part or to their end.
+    pub(crate) async fn go_on(&mut self, asked: Asked, part: Option<Part>) -> Result<Option<(u64, Asked)>, Stop> {
+        let halted = self.worker.go_on(asked, part).await;
+        self.halted(halted)
+    }
+
+    fn halted(&self, halted: Result<Halted, AskError>) -> Result<Option<(u64, Asked)>, Stop> {
+        match halted.map_err(|error| judge(Phase::Time, error, self.worker.log()))? {
+            Halted::Answered(_) => Ok(None),
+            Halted::At { count, asked } => Ok(Some((count, asked))),
+        }
+    }
+
+    fn calls_to_time(&self, calls: &[Placed]) -> Value {
+        let entries: Vec<_> = calls.iter().map(|call| call.entry).collect();
+        json!({"calls": entries, "copies": self.copies})
     }
 
     /// Where the outputs of all calls of the batch lie, and how long the candidate took to say so. It is stopped when this returns.

@@ -54,6 +54,12 @@ impl Checks {
         Self { done: 0, most, at_once, late, late_calls, error_over_tolerance: 0.0 }
     }
 
+    /// Counts a call that was verified.
+    pub(crate) fn note(&mut self, error_over_tolerance: f64) {
+        self.error_over_tolerance = self.error_over_tolerance.max(error_over_tolerance);
+        self.done += 1;
+    }
+
     /// There are more pairs than was meant, from this one to that: as many calls again may be verified, and new inputs are drawn for one.
     pub(crate) fn go_on(&mut self, from: usize, to: usize) {
         self.most += self.done.max(*VERIFIED.start());

@@ -80,26 +80,57 @@ pub(crate) async fn place(
 /// each call. The problem's process has no part in it.
 pub(crate) async fn write(candidate: &mut Candidate, mut calls: Vec<Placed>, unseen: &Inputs, moves: Moves) -> Result<Ready, Stop> {
     let (placed, rooms) = make_room(candidate, &mut calls, unseen, moves).await?;
+    write_into(candidate, &rooms, unseen).await?;
+    Ok(Ready { calls, placed, late: Late::default() })
+}
+
+async fn write_into(candidate: &Candidate, rooms: &[(Vec<Value>, Recipe)], inputs: &Inputs) -> Result<(), Stop> {
     let mut layers = rotation::Layers::default();
-    for (located, recipe) in &rooms {
+    for (located, recipe) in rooms {
         for (index, window) in candidate.windows(located)? {
-            layers.add(window, unseen, index, *recipe);
+            layers.add(window, inputs, index, *recipe);
         }
     }
     // Each lies over the last one. Pieces of one layer are written in any order.
     for pieces in layers.in_order() {
-        candidate.write(pieces, unseen).await?;
+        candidate.write(pieces, inputs).await?;
     }
-    Ok(Ready { calls, placed, late: Late::default() })
+    Ok(())
+}
+
+/// Gives some calls of a batch other inputs, made from `unseen` as well; the candidate is stopped.
+pub(crate) async fn exchange(
+    problem: &mut Problem,
+    candidate: &Candidate,
+    ready: &mut Ready,
+    unseen: &Inputs,
+    numbers: &[usize],
+) -> Result<(), Stop> {
+    let mut rooms = Vec::with_capacity(numbers.len());
+    for &number in numbers {
+        let recipe = problem.moves().draw();
+        let Some((_, located)) = ready.placed.call(number) else { continue };
+        ready.calls[number] = ready.calls[number].instead(LATE, recipe);
+        rooms.push((located, recipe));
+    }
+    match problem.setting.target.backend {
+        Backend::Cpu => write_into(candidate, &rooms, unseen).await,
+        Backend::Cuda => fill_into(problem, &rooms).await,
+    }
 }
 
 /// The same on a GPU, whose memory the problem's process writes.
 async fn fill(problem: &mut Problem, candidate: &mut Candidate, mut calls: Vec<Placed>, unseen: &Inputs) -> Result<Ready, Stop> {
     let (placed, rooms) = make_room(candidate, &mut calls, unseen, problem.moves()).await?;
-    if !problem.fill(LATE, &rooms).await? {
-        return Err(Stop::rejected("output_memory", "its inputs are said to lie where no memory of the device is"));
-    }
+    fill_into(problem, &rooms).await?;
     Ok(Ready { calls, placed, late: Late::default() })
+}
+
+async fn fill_into(problem: &mut Problem, rooms: &[(Vec<Value>, Recipe)]) -> Result<(), Stop> {
+    if problem.fill(LATE, rooms).await? {
+        return Ok(());
+    }
+    Err(Stop::rejected("output_memory", "its inputs are said to lie where no memory of the device is"))
 }
 
 /// Makes room for inputs like the unseen ones: where they lie, and for each call its tensors and how they are to be moved about.
@@ -139,12 +170,7 @@ async fn refill(problem: &mut Problem, candidate: &Candidate, placed: &Locations
         }
         match problem.setting.target.backend {
             Backend::Cpu => {
-                let windows = candidate.windows(&located)?.into_iter();
-                let mut layers = rotation::Layers::default();
-                windows.for_each(|(index, window)| layers.add(window, &inputs, index, AS_DRAWN));
-                for pieces in layers.in_order() {
-                    candidate.write(pieces, &inputs).await?;
-                }
+                write_into(candidate, &[(located, AS_DRAWN)], &inputs).await?;
             }
             Backend::Cuda => {
                 if !problem.fill(LATE, &[(located, AS_DRAWN)]).await? {

@@ -26,6 +26,7 @@ mod error;
 mod evaluator;
 mod floor;
 mod identity;
+mod interrupted;
 mod late;
 mod launches;
 mod locations;

@@ -16,6 +16,9 @@ pub(crate) struct Locations {
     calls: Vec<Vec<u64>>,
     #[serde(default)]
     blocks: Vec<Block>,
+    /// Where the process counts the calls that have begun, if it was asked for the tensors of calls that are still to come.
+    #[serde(default)]
+    pub(crate) counter: Option<u64>,
 }
 
 /// What the values of some calls look like.

@@ -16,6 +16,7 @@ use crate::clocks::{agree, disagreement, time_of};
 use crate::cores::SameCore;
 use crate::correctness::Returned;
 use crate::draws::{DrawKind, random_below};
+use crate::interrupted;
 use crate::late::{self, Ready};
 use crate::problem::{Placed, Problem, TimedOutcomes};
 use crate::samples::{FEWEST_PAIRS, Samples};
@@ -142,6 +143,7 @@ pub(crate) async fn measure(
     let mut is_confirmed = false;
     let pairs = session.pairs.unwrap_or(FEWEST_PAIRS).max(2);
     let mut checks = Checks::within(problem.facts.reference_ns, session.room.bytes_per_call, pairs);
+    let interrupted = interrupted::pairs(session.backend, pairs);
     let (mut unseen, mut unverified) = (None, None);
     let mut samples = Samples::none(session.contenders.len());
     let started = Instant::now();
@@ -217,6 +219,11 @@ pub(crate) async fn measure(
                 samples.note_wait(pair, timed.waited);
             }
             samples.clocks.push(timed.clock);
+        }
+        if let Some(unseen) = unseen.as_ref().filter(|_| interrupted.contains(&pair)) {
+            let batch = calls.fresh(length());
+            let lasting = Duration::from_secs_f64(samples.candidate.last().copied().unwrap_or_default() * batch.len() as f64);
+            interrupted::check(problem, candidate, (batch, lasting), unseen, pair, &mut checks, &session.trials).await?;
         }
         if !pair.is_multiple_of(2) {
             time_baselines(problem, &session, &mut calls, &mut samples, pair, unseen.is_some(), ours).await?;
@@ -374,8 +381,7 @@ pub(crate) async fn verify(
         let Some(comparison) = comparison else { continue };
         let label = format!("timed call {} of pair {}", call + 1, pair + 1);
         let error = comparison.outcome(&label).map_err(|mismatches| Stop::incorrect(mismatches, trials.clone()))?;
-        checks.error_over_tolerance = checks.error_over_tolerance.max(error);
-        checks.done += 1;
+        checks.note(error);
     }
     Ok(())
 }

@@ -2,8 +2,7 @@
 # target: cpu
 # kind: cheat
 # mechanism: the inputs of all calls are found in the frames that a traceback leads to, and one product is made of them
-# expect: incorrect | rejected | correct
-# speedup: 2.5
+# expect: faulted
 # timed: yes
 import gc
 

@@ -6,6 +6,7 @@ Both roles time through this code, so both keep the same things alive and pay th
 from __future__ import annotations
 
 import gc
+from array import array
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from resource import RUSAGE_SELF, getrusage
@@ -41,6 +42,8 @@ class Batch:
         self._placed: dict[int, list[Any]] = {}
         self._rooms = Rooms(device.torch)
         self._outputs: dict[int, Any] = {}
+        #: How many calls of a batch have begun.
+        self._begun = array("Q", [0])
         #: Bytes of what one call returns, and for how many calls malloc holds that.
         self._sizes: list[int] = []
         self._grown = 0
@@ -126,28 +129,32 @@ class Batch:
             call = _keeping(call)
         if not isinstance(entries, list) or any(entry not in self._placed for entry in entries):
             raise WorkerError("internal", "time", f"calls {entries!r} of which not all are placed")
-        inputs = [self._placed[entry] for entry in entries]
+        # Nobody can take calls out of these.
+        inputs = tuple(self._placed[entry] for entry in entries)
         self._outputs.clear()
         if self._device.gave_back:
             self._take_again(call, inputs)
         outputs: list[Any] = []
         self._device.flush_cache()
-        clock, synchronize = self._clock, self._device.synchronize
+        clock, synchronize, begun = self._clock, self._device.synchronize, self._begun
         # Until the batch is dropped: a collector that is let go again looks through all outputs at once, and nobody knows on whose time.
         self._gc_disable()
         with self._no_grad():
             synchronize()
             start = clock()
-            for arguments in inputs:
+            for number, arguments in enumerate(inputs, 1):
+                begun[0] = number
                 outputs.append(call(*arguments))
             synchronize()
             end = clock()
+        if len(outputs) != len(inputs):
+            raise WorkerError("run", "time", "results appeared that no call has returned")
         self._outputs = dict(zip(entries, outputs))
         if outputs and not self._sizes:
             self._sizes = _made(inputs[0], outputs[0])
         return end - start
 
-    def _take_again(self, call: Callable[..., Any], inputs: list[list[Any]]) -> None:
+    def _take_again(self, call: Callable[..., Any], inputs: tuple[list[Any], ...]) -> None:
         """Has torch's allocator hold what the calls will need: to ask the driver for it would count as their time."""
         self._device.gave_back = False
         try:
@@ -161,6 +168,10 @@ class Batch:
     def outputs(self) -> list[Any]:
         """What the timed calls returned, in their order."""
         return list(self._outputs.values())
+
+    def counter(self) -> int:
+        """The address of the number of calls that have begun."""
+        return self._begun.buffer_info()[0]
 
     def all_inputs(self) -> list[list[Any]]:
         """The inputs of every call, in the order they were placed."""
@@ -184,6 +195,7 @@ class Batch:
         """Drops the last batch, and what the collector finds, so that it finds nothing while time runs."""
         self._placed.clear()
         self._outputs.clear()
+        self._begun[0] = 0
         self._gc_enable()
         self._collect()
 

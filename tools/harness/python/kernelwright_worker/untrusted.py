@@ -137,7 +137,7 @@ class Untrusted:
         device.note_flags()
         size = batch.place(body["entries"], self._of)
         device.set_flags()
-        return {"bytes": size, **self._locations(batch.all_inputs(), device)}
+        return {"bytes": size, "counter": batch.counter(), **self._locations(batch.all_inputs(), device)}
 
     def time(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         candidate, _device, batch = self._built("time")

@@ -144,6 +144,13 @@ fn paste(pid: Pid, window: Window, source: *const u8) -> io::Result<()> {
     Ok(())
 }
 
+/// The number at an address of process `pid`.
+pub(crate) fn peek(pid: Pid, address: u64) -> io::Result<u64> {
+    let mut bytes = [0; size_of::<u64>()];
+    copy(pid, Window { address, bytes: bytes.len() as u64 }, bytes.as_mut_ptr())?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
 /// Copies one window to `destination`, which has room for all of it.
 fn copy(pid: Pid, window: Window, destination: *mut u8) -> io::Result<()> {
     let mut done = 0;
@@ -203,6 +210,13 @@ mod tests {
         assert!(target.chunks(4).rev().eq(source.chunks(4)));
         let nowhere = [pieces[0], (Window { address: 8, bytes: 4 }, 0)];
         assert_eq!(write(rustix::process::getpid(), &nowhere, &arena.fd).unwrap_err().raw_os_error(), Some(libc::EFAULT));
+    }
+
+    #[test]
+    fn a_number_is_read_where_it_lies() {
+        let number = 7_u64 << 40;
+        assert_eq!(peek(rustix::process::getpid(), &raw const number as u64).unwrap(), number);
+        assert_eq!(peek(rustix::process::getpid(), 8).unwrap_err().raw_os_error(), Some(libc::EFAULT));
     }
 
     #[test]

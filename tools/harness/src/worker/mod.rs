@@ -4,6 +4,7 @@
 //! the next one. What a candidate leaves running in the background after it has answered does not run. One with a program around it goes on.
 
 mod channel;
+mod halt;
 mod kept_nursery;
 mod launch;
 mod log;
@@ -18,7 +19,9 @@ use std::time::{Duration, Instant};
 use kernelwright_protocol::Sandbox;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use tokio::time::error::Elapsed;
 
+pub use halt::{Asked, Halted, Part};
 pub use kept_nursery::KeptNursery;
 pub use launch::{Launch, LaunchError, Ready, Role};
 pub use log::WorkerLog;
@@ -189,6 +192,54 @@ impl Worker {
         watch: Watch,
     ) -> Result<Reply, AskError> {
         let answer = self.exchange(op, fields, fds, limit, watch).await;
+        self.kept(answer)
+    }
+
+    /// Asks a question and stops the worker, a confined one, when part of the time that it needs for it is over, unless the answer is there before that.
+    pub async fn ask_in_parts(&mut self, op: &str, fields: Value, limit: Duration, first: Part) -> Result<Halted, AskError> {
+        let halted = async {
+            let (asked, question) = self.begin(op, fields, 0, limit)?;
+            tokio::time::timeout(limit, self.send(&question, &[])).await.map_err(|_| AskError::Deadline { op: op.to_owned(), limit })??;
+            self.run_part(asked, Some(first)).await
+        };
+        let halted = halted.await;
+        self.kept(halted)
+    }
+
+    /// Lets a worker that was stopped go on, for another part or until it has answered.
+    pub async fn go_on(&mut self, asked: Asked, part: Option<Part>) -> Result<Halted, AskError> {
+        self.group.thaw();
+        let halted = self.run_part(asked, part).await;
+        self.kept(halted)
+    }
+
+    async fn run_part(&mut self, asked: Asked, part: Option<Part>) -> Result<Halted, AskError> {
+        let answer = tokio::time::timeout(asked.left(), async {
+            tokio::select! {
+                biased;
+                answer = next(&mut self.channel, &self.group) => answer.map(Some),
+                () = halt::over(part) => Ok(None),
+            }
+        })
+        .await;
+        let answer = match (answer, part) {
+            (Ok(Ok(None)), Some(part)) => {
+                match self.group.freeze().await {
+                    Err(FreezeError::Gone) => return Err(AskError::Ended(self.group.exited().await)),
+                    frozen => frozen?,
+                }
+                return Ok(Halted::At { count: part.count(self.group.leader()), asked });
+            }
+            (Ok(Ok(None)), None) => return Err(AskError::Deadline { op: asked.op, limit: asked.limit }),
+            (Ok(Ok(Some(message))), _) => Ok(Ok(message)),
+            (Ok(Err(error)), _) => Ok(Err(error)),
+            (Err(elapsed), _) => Err(elapsed),
+        };
+        self.conclude(asked, Instant::now(), answer).await.map(Halted::Answered)
+    }
+
+    /// Kills a worker that did not answer as it should.
+    fn kept<T>(&self, answer: Result<T, AskError>) -> Result<T, AskError> {
         match &answer {
             Ok(_) | Err(AskError::Refused(_)) => {}
             Err(_) => self.group.kill(),
@@ -204,6 +255,21 @@ impl Worker {
         limit: Duration,
         watch: Watch,
     ) -> Result<Reply, AskError> {
+        let (asked, question) = self.begin(op, fields, fds.len(), limit)?;
+        let mut arrived = None;
+        let answer = tokio::time::timeout(limit, async {
+            self.send(&question, fds).await?;
+            if watch == Watch::Awake {
+                arrived = self.channel.arrival(AWAKE.min(limit)).await;
+            }
+            next(&mut self.channel, &self.group).await
+        })
+        .await;
+        self.conclude(asked, arrived.unwrap_or_else(Instant::now), answer).await
+    }
+
+    /// Lets the worker run, for a question that is sent next.
+    fn begin(&mut self, op: &str, fields: Value, fds: usize, limit: Duration) -> Result<(Asked, Value), AskError> {
         if self.channel.has_leftovers() || self.owes != Owes::Nothing {
             return Err(AskError::Violation("a message arrived that nobody had asked for".to_owned()));
         }
@@ -214,29 +280,32 @@ impl Worker {
         if let Value::Object(fields) = fields {
             question.extend(fields);
         }
-        if !fds.is_empty() {
-            question.insert("fds".to_owned(), fds.len().into());
+        if fds > 0 {
+            question.insert("fds".to_owned(), fds.into());
         }
         if self.is_stopped {
             self.group.thaw();
         }
-        let question = Value::Object(question);
-        let started = Instant::now();
-        let mut arrived = None;
-        let answer = tokio::time::timeout(limit, async {
-            self.owes = Owes::Confusion;
-            match self.channel.send(&question, fds).await {
-                Err(ChannelError::Io(_)) | Ok(()) => {}
-                Err(error) => return Err(AskError::Violation(error.to_string())),
-            }
-            self.owes = Owes::Answer;
-            if watch == Watch::Awake {
-                arrived = self.channel.arrival(AWAKE.min(limit)).await;
-            }
-            next(&mut self.channel, &self.group).await
-        })
-        .await;
-        let arrived = arrived.unwrap_or_else(Instant::now);
+        Ok((Asked { id, op: op.to_owned(), limit, started: Instant::now() }, Value::Object(question)))
+    }
+
+    async fn send(&mut self, question: &Value, fds: &[BorrowedFd<'_>]) -> Result<(), AskError> {
+        self.owes = Owes::Confusion;
+        match self.channel.send(question, fds).await {
+            Err(ChannelError::Io(_)) | Ok(()) => {}
+            Err(error) => return Err(AskError::Violation(error.to_string())),
+        }
+        self.owes = Owes::Answer;
+        Ok(())
+    }
+
+    /// Stops the worker that has answered, and reads the answer.
+    async fn conclude(
+        &mut self,
+        Asked { id, op, limit, started }: Asked,
+        arrived: Instant,
+        answer: Result<Result<Message, AskError>, Elapsed>,
+    ) -> Result<Reply, AskError> {
         let wall = arrived.duration_since(started);
         let mut stopping = Duration::ZERO;
         self.owes = Owes::Nothing;
@@ -248,7 +317,7 @@ impl Worker {
             }
             stopping = arrived.elapsed();
         }
-        let message = answer.map_err(|_| AskError::Deadline { op: op.to_owned(), limit })??;
+        let message = answer.map_err(|_| AskError::Deadline { op, limit })??;
         if message.value.get("id").and_then(Value::as_u64) != Some(id) {
             return Err(AskError::Violation("an answer to another question arrived".to_owned()));
         }
