@@ -5,6 +5,8 @@
 //! - For g++, ours has the parts that such code uses, out of torch's own headers, and is precompiled once for each set of flags.
 //! - nvcc reads headers twice and can precompile none, so there torch's are too long even in parts. Ours declares tensors and what is done
 //!   with them anew, on top of functions that lie in an object of their own ([`Headers::support`]), which has torch's headers.
+//! - The host's part of most CUDA extensions only binds their functions, as `load_inline` writes it. For g++ that is pybind11 and a tensor's name,
+//!   precompiled as well.
 //!
 //! A unit that needs more does not compile with these, and is compiled as it was written: what a source means never depends on this, only how
 //! long it takes.
@@ -29,7 +31,9 @@ const KEPT: Bytes = Bytes(2 << 30);
 const HOST: &str = include_str!("headers/extension.h");
 /// What CUDA sources get for torch's headers.
 const DEVICE: &str = include_str!("headers/kernelwright_torch.h");
-/// The functions below it.
+/// What a source gets for them that only binds functions of CUDA sources.
+const BINDING: &str = include_str!("headers/kernelwright_binding.h");
+/// The functions below both.
 const SUPPORT: &str = include_str!("headers/kernelwright_torch.cpp");
 /// The name of the header and of the source.
 const NAME: &str = "kernelwright_torch";
@@ -71,6 +75,11 @@ const BEYOND: [&str; 9] = [
     "PYBIND11",
 ];
 
+/// What a source names of torch that only binds functions.
+const BOUND: [&str; 3] = ["Tensor", "wrap_pybind_function", "extension"];
+/// Where it begins to.
+const MODULE: &str = "PYBIND11_MODULE";
+
 /// What the objects beside one that was compiled with [`DEVICE`] may name of torch: types that are the same in both.
 const SHARED: [&str; 7] = ["Tensor", "IntArrayRef", "ScalarType", "optional", "nullopt", "wrap_pybind_function", "extension"];
 
@@ -93,7 +102,7 @@ pub(super) struct Instead {
 
 /// A digest of every text here.
 pub(super) fn digest() -> String {
-    key(&(HOST, DEVICE, SUPPORT, REPLACED))
+    key(&(HOST, DEVICE, BINDING, SUPPORT, REPLACED))
 }
 
 impl Headers {
@@ -105,11 +114,20 @@ impl Headers {
         &self.folder
     }
 
+    /// The flags with which a unit that only binds functions is compiled first, made where they are not there; none for other units.
+    pub(super) async fn binding(&self, yard: &impl Yard, build: &Build, unit: &Unit, installed: &str, limits: &Limits) -> Option<Instead> {
+        if !only_binds(build, unit) {
+            return None;
+        }
+        let folder = self.precompiled(yard, unit, BINDING, installed, limits).await?;
+        Some(Instead { flags: include(&folder), is_supported: true })
+    }
+
     /// What a unit of a build is to be compiled with, made where it is not there; none where it goes with torch's.
     pub(super) async fn instead(&self, yard: &impl Yard, build: &Build, unit: &Unit, installed: &str, limits: &Limits) -> Option<Instead> {
         match unit.compiler() {
             Compiler::Gnu if unit.source.contains("<torch/extension.h>") && !BEYOND[..8].iter().any(|word| unit.source.contains(word)) => {
-                let folder = self.precompiled(yard, unit, installed, limits).await?;
+                let folder = self.precompiled(yard, unit, HOST, installed, limits).await?;
                 Some(Instead { flags: include(&folder), is_supported: false })
             }
             Compiler::Nvcc if !BEYOND.iter().any(|word| unit.source.contains(word)) && shares_only(build, unit) => {
@@ -141,14 +159,14 @@ impl Headers {
         Some((Unit { argv, file, source: SUPPORT.to_owned(), object }, Instead { flags, is_supported: false }))
     }
 
-    /// The folder with our header for g++, precompiled for a unit's flags.
-    async fn precompiled(&self, yard: &impl Yard, unit: &Unit, installed: &str, limits: &Limits) -> Option<PathBuf> {
+    /// The folder with a header of ours for g++, precompiled for a unit's flags.
+    async fn precompiled(&self, yard: &impl Yard, unit: &Unit, header: &'static str, installed: &str, limits: &Limits) -> Option<PathBuf> {
         let flags = flags(unit);
-        let folder = self.folder.join(key(&(installed, &flags)));
+        let folder = self.folder.join(key(&(installed, &flags, header)));
         if !folder.is_dir() {
             let _turn = self.making.lock().await;
             if !folder.is_dir()
-                && let Err(reason) = precompile(yard, &flags, &folder, limits).await
+                && let Err(reason) = precompile(yard, &flags, header, &folder, limits).await
             {
                 tracing::debug!(reason, "the header is not precompiled");
             }
@@ -186,6 +204,15 @@ fn shares_only(build: &Build, unit: &Unit) -> bool {
     others.into_iter().all(|other| other.compiler() == Compiler::Nvcc || names(&other.source).all(|name| SHARED.contains(&name)))
 }
 
+/// Whether a unit declares functions of a CUDA unit and binds them, and nothing else.
+fn only_binds(build: &Build, unit: &Unit) -> bool {
+    let has_device = build.units.iter().any(|other| other.compiler() == Compiler::Nvcc);
+    let Some((declarations, _)) = unit.source.split_once(MODULE).filter(|_| has_device && unit.compiler() == Compiler::Gnu) else {
+        return false;
+    };
+    !declarations.contains('{') && !unit.source.contains("std::") && names(&unit.source).all(|name| BOUND.contains(&name))
+}
+
 /// What a source names of torch's namespaces.
 fn names(source: &str) -> impl Iterator<Item = &str> {
     ["torch::", "at::", "c10::"].into_iter().flat_map(|space| {
@@ -211,13 +238,13 @@ fn flags(unit: &Unit) -> Vec<String> {
     kept
 }
 
-/// Precompiles our header for some flags into a folder, which appears when that is done. It is empty where the compiler refuses.
-async fn precompile(yard: &impl Yard, flags: &[String], folder: &Path, limits: &Limits) -> Result<(), String> {
+/// Precompiles a header for some flags into a folder, which appears when that is done. It is empty where the compiler refuses.
+async fn precompile(yard: &impl Yard, flags: &[String], header: &'static str, folder: &Path, limits: &Limits) -> Result<(), String> {
     const HEADER: &str = "extension.h";
     const PRECOMPILED: &str = "extension.h.gch";
     let mut maker = Maker::start(yard, limits).await.map_err(|unmade| format!("{unmade:?}"))?;
     let argv: Vec<_> = flags.iter().map(String::as_str).chain(["-x", "c++-header", HEADER, "-o", PRECOMPILED]).map(str::to_owned).collect();
-    let made = maker.make(&argv, json!({ HEADER: HOST })).await;
+    let made = maker.make(&argv, json!({ HEADER: header })).await;
     let scratch = maker.worker.finish().await;
     let (folder, name) = (folder.to_path_buf(), format!("{}/{PRECOMPILED}", Maker::FOLDER));
     let keep = move || -> io::Result<()> {
@@ -226,7 +253,7 @@ async fn precompile(yard: &impl Yard, flags: &[String], folder: &Path, limits: &
         if made.is_ok() {
             let torch = partial.join("torch");
             std::fs::create_dir(&torch)?;
-            std::fs::write(torch.join(HEADER), HOST)?;
+            std::fs::write(torch.join(HEADER), header)?;
             copy_beneath(scratch.path(), &name, FILE, &torch.join(PRECOMPILED))?;
         }
         std::fs::rename(&partial, &folder)?;
@@ -259,6 +286,20 @@ mod tests {
         assert!(shares("torch::Tensor run(torch::Tensor x, at::IntArrayRef sizes); m.def(\"run\", torch::wrap_pybind_function(run));"));
         assert!(!shares("torch::Tensor run(torch::Tensor x, torch::TensorOptions options);"));
         assert!(!shares("void run(at::Half x);"));
+    }
+
+    #[test]
+    fn a_source_that_only_binds_is_told_from_one_that_computes() {
+        let binds = |cpp: &str| {
+            let build = build(cpp);
+            only_binds(&build, &build.units[0])
+        };
+        let module = "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(\"run\", torch::wrap_pybind_function(run), \"run\"); }";
+        assert!(binds(&format!("#include <torch/extension.h>\ntorch::Tensor run(torch::Tensor x, double scale);\n{module}")));
+        assert!(!binds(&format!("torch::Tensor run(torch::Tensor x) {{ return x; }}\n{module}")));
+        assert!(!binds(&format!("std::vector<torch::Tensor> run(torch::Tensor x);\n{module}")));
+        assert!(!binds(&format!("torch::Tensor run(torch::Tensor x, at::IntArrayRef sizes);\n{module}")));
+        assert!(!binds("torch::Tensor run(torch::Tensor x);"));
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub use cache::size;
 use headers::{Headers, Instead};
 use libraries::Libraries;
 use maker::{Maker, Unmade};
-use spec::{Build, Unit};
+use spec::{Build, Compiler, Unit};
 
 /// Where a candidate's process finds what was built, below its scratch folder.
 const FOLDER: &str = "built";
@@ -268,15 +268,21 @@ impl Builds {
                 object
             }
         };
-        let made = all(build.units.iter().map(compile).collect()).await?;
+        // What CUDA sources use of torch is made beside them where it is not there yet: most of them do.
+        let support = async {
+            let unit = build.units.iter().find(|unit| unit.compiler() == Compiler::Nvcc)?;
+            let (unit, instead) = self.inner.headers.support(unit).await?;
+            let path = self.object(yard, &unit, Some(&instead), &installed, limits).await;
+            Some((unit.object, path))
+        };
+        let (made, support) = tokio::join!(all(build.units.iter().map(compile).collect()), support);
+        let made = made?;
         let mut objects: Vec<_> = build.units.iter().zip(&made).map(|(unit, made)| (unit.object.clone(), made.path.clone())).collect();
         let mut argv = build.link.clone();
-        if let Some((unit, _)) = build.units.iter().zip(&made).find(|(_, made)| made.needs_support) {
-            let support = self.inner.headers.support(unit).await.ok_or_else(|| Unmade::Failed("no headers".to_owned()))?;
-            say("building what CUDA sources use of torch");
-            let path = self.object(yard, &support.0, Some(&support.1), &installed, limits).await?;
-            argv.insert(1.min(argv.len()), support.0.object.clone());
-            objects.push((support.0.object, path));
+        if made.iter().any(|made| made.needs_support) {
+            let (object, path) = support.ok_or_else(|| Unmade::Failed("no headers".to_owned()))?;
+            argv.insert(1.min(argv.len()), object.clone());
+            objects.push((object, path?));
         }
         say("linking");
         let _turn = self.inner.turns.acquire().await;
@@ -303,13 +309,20 @@ impl Builds {
         maker.keep(made, &build.library, &self.inner.cache, key).await
     }
 
-    /// One object, from the cache or made: with our headers where that gives one, and otherwise as it was written.
+    /// One object, from the cache or made: with our headers where they give one, the least of them first, and otherwise as it was written.
     async fn unit(&self, yard: &impl Yard, build: &Build, unit: &Unit, installed: &str, limits: &Limits) -> Result<Object, Unmade> {
         let found = |path| Object { path, needs_support: false };
         if let Some(path) = self.inner.cache.get(&unit.key(installed, None)) {
             return Ok(found(path));
         }
-        if let Some(instead) = self.inner.headers.instead(yard, build, unit, installed, limits).await {
+        let headers = &self.inner.headers;
+        for binds in [true, false] {
+            let instead = if binds {
+                headers.binding(yard, build, unit, installed, limits).await
+            } else {
+                headers.instead(yard, build, unit, installed, limits).await
+            };
+            let Some(instead) = instead else { continue };
             match self.object(yard, unit, Some(&instead), installed, limits).await {
                 Ok(path) => return Ok(Object { path, needs_support: instead.is_supported }),
                 Err(late @ Unmade::Late(_)) => return Err(late),

@@ -27,9 +27,14 @@ const fn count(backend: Backend) -> usize {
 /// A batch of fewer calls is over too soon.
 const FEWEST_CALLS: usize = 3;
 
-/// After which parts of the time that a batch takes it is stopped, give or take a half. Early, since on a GPU calls are launched long before they run, and
-/// who makes all of them at once only has to launch that; late, since on a processor that takes as long as the batch.
-const PARTS: [f64; 4] = [0.01, 0.06, 0.2, 0.4];
+/// After which parts of the time that a batch takes it is stopped, give or take a half. Early on a GPU, where calls are launched long before they run, and
+/// who makes all of them at once only has to launch that; on a processor that takes as long as the batch.
+const fn parts(backend: Backend) -> &'static [f64] {
+    match backend {
+        Backend::Cpu => &[0.01, 0.06, 0.2, 0.4],
+        Backend::Cuda => &[0.02, 0.2],
+    }
+}
 
 /// The pairs with which such batches go, of so many.
 pub(crate) fn pairs(backend: Backend, of: usize) -> Vec<usize> {
@@ -52,7 +57,9 @@ pub(crate) async fn check(
     }
     let mut ready = late::place(problem, candidate, calls, Some(unseen), 0).await?;
     let counter = ready.placed.counter.ok_or_else(|| Stop::rejected("channel_tampering", "it does not say where it counts calls"))?;
-    let mut parts = PARTS.iter().map(|part| Part { lasts: lasting.mul_f64(part * (0.5 + random_below(1001) as f64 / 1000.0)), counter });
+    let mut parts = parts(problem.setting.target.backend)
+        .iter()
+        .map(|part| Part { lasts: lasting.mul_f64(part * (0.5 + random_below(1001) as f64 / 1000.0)), counter });
     let Some(first) = parts.next() else { return Ok(()) };
     let mut exchanged: Vec<(usize, u64)> = vec![];
     let mut halted = candidate.time_in_parts(&ready.calls, first).await?;

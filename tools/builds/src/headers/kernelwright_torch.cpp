@@ -97,6 +97,12 @@ int exchange_device(int device) {
   if (device >= 0 && device != last) c10::cuda::set_device(static_cast<c10::DeviceIndex>(device));
   return last;
 }
+bool guarded(void (*run)(void*), void* context) {
+  HANDLE_TH_ERRORS
+  run(context);
+  return true;
+  END_HANDLE_TH_ERRORS_RET(false)
+}
 int number(char* text, size_t size, double value) { return std::snprintf(text, size, "%g", value); }
 } // namespace kernelwright
 #pragma GCC visibility pop
