@@ -51,8 +51,9 @@ impl Part {
     }
 }
 
-/// Returns when the part is over; never where there is none. A thread's sleep is more exact than a timer of ours, which has milliseconds.
-pub(super) async fn over(part: Option<Part>) {
+/// Returns a part when it is over; never where there is none. A thread's sleep is more exact than a timer of ours, which has milliseconds.
+pub(super) async fn over(part: Option<Part>) -> Part {
     let Some(part) = part else { return std::future::pending().await };
     let _ = tokio::task::spawn_blocking(move || std::thread::sleep(part.lasts)).await;
+    part
 }

@@ -217,25 +217,29 @@ impl Worker {
         let answer = tokio::time::timeout(asked.left(), async {
             tokio::select! {
                 biased;
-                answer = next(&mut self.channel, &self.group) => answer.map(Some),
-                () = halt::over(part) => Ok(None),
+                answer = next(&mut self.channel, &self.group) => answer.map(Ok),
+                part = halt::over(part) => Ok(Err(part)),
             }
         })
         .await;
-        let answer = match (answer, part) {
-            (Ok(Ok(None)), Some(part)) => {
-                match self.group.freeze().await {
-                    Err(FreezeError::Gone) => return Err(AskError::Ended(self.group.exited().await)),
-                    frozen => frozen?,
-                }
+        let answer = match answer {
+            Ok(Ok(Err(part))) => {
+                self.stop().await?;
                 return Ok(Halted::At { count: part.count(self.group.leader()), asked });
             }
-            (Ok(Ok(None)), None) => return Err(AskError::Deadline { op: asked.op, limit: asked.limit }),
-            (Ok(Ok(Some(message))), _) => Ok(Ok(message)),
-            (Ok(Err(error)), _) => Ok(Err(error)),
-            (Err(elapsed), _) => Err(elapsed),
+            Ok(Ok(Ok(message))) => Ok(Ok(message)),
+            Ok(Err(error)) => Ok(Err(error)),
+            Err(elapsed) => Err(elapsed),
         };
         self.conclude(asked, Instant::now(), answer).await.map(Halted::Answered)
+    }
+
+    /// Stops it, and sees it stand still.
+    async fn stop(&self) -> Result<(), AskError> {
+        match self.group.freeze().await {
+            Err(FreezeError::Gone) => Err(AskError::Ended(self.group.exited().await)),
+            frozen => Ok(frozen?),
+        }
     }
 
     /// Kills a worker that did not answer as it should.
@@ -311,10 +315,7 @@ impl Worker {
         self.owes = Owes::Nothing;
         tracing::debug!(role = self.role.as_str(), op, ?wall, "asked");
         if self.is_stopped && matches!(answer, Ok(Ok(_))) {
-            match self.group.freeze().await {
-                Err(FreezeError::Gone) => return Err(AskError::Ended(self.group.exited().await)),
-                frozen => frozen?,
-            }
+            self.stop().await?;
             stopping = arrived.elapsed();
         }
         let message = answer.map_err(|_| AskError::Deadline { op, limit })??;
