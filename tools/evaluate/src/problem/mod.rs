@@ -250,14 +250,15 @@ impl Problem {
         self.worker.end().await;
     }
 
-    /// Frees every entry.
+    /// Has every entry freed, which takes a while where memory of the candidate was mapped, and does not wait for it: the next question does.
     pub(crate) async fn forget_all(&mut self) -> Result<(), EvaluateError> {
         self.rests = false;
         if matches!(self.state, State::Another(_)) {
             self.vary(None).await?;
         }
         self.ask::<Value>("clear", json!({}), &[]).await?;
-        self.ask::<Value>("forget", json!({"all": true}), &[]).await.map(drop)
+        let told = self.worker.tell("forget", json!({"all": true}), trusted::STEP).await;
+        told.map_err(|error| EvaluateError::trusted(error, String::new))
     }
 
     /// Makes it ready for another candidate after an evaluation that was given up halfway; whether that was possible. Where there are
@@ -388,6 +389,9 @@ impl Problem {
         fields: Value,
         fds: &[BorrowedFd<'_>],
     ) -> Result<(T, Vec<OwnedFd>), EvaluateError> {
+        // What it was told to do after the last evaluation may still go on.
+        let recovered = self.worker.recover(trusted::STEP).await;
+        recovered.map_err(|error| EvaluateError::trusted(error, || self.worker.log().tail(2000)))?;
         request(&mut self.worker, op, fields, fds, trusted::STEP).await
     }
 }

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from . import patterns
-from .tolerance import FEW, Precision, Scale, chunks, real_parts
+from .tolerance import FEW, Distance, Precision, Scale, chunks, real_parts
 from .trees import dtype_name
 
 #: So many integers of an output, or one in `_RARE`, may be those that the reference gives for inputs a few roundings away.
@@ -55,6 +55,8 @@ class Expected:
     #: Whether `baseline` is known to be noise where it is far from `precise`.
     noisy: bool = False
     scales: dict[str, Scale] = field(default_factory=dict)
+    #: How far `baseline` is from `precise`, tensor by tensor of the latter, by identity; what is missing is computed when it is needed.
+    distances: Mapping[int, Distance] = field(default_factory=dict)
     #: What the reference gives for inputs that differ in their last digits, run by run.
     nearby: Callable[[], Iterable[Any]] = tuple
     #: What it gives for inputs without their NaN.
@@ -201,7 +203,8 @@ def _compare_tensors(expected: Expected, baseline: Tensor, precise: Tensor, actu
 def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actual: Tensor, path: str, result: Comparison) -> None:
     b_parts, e_parts, a_parts = map(real_parts, (baseline, precise, actual))
     if path not in expected.scales:
-        expected.scales[path] = Scale.of(e_parts, b_parts, expected.precision, expected.noisy, expected.floors.get(path, 0.0))
+        floor, distance = expected.floors.get(path, 0.0), expected.distances.get(id(precise))
+        expected.scales[path] = Scale.of(e_parts, b_parts, expected.precision, expected.noisy, floor, distance)
     scale = expected.scales[path]
     spread = expected.nan is NanRule.ANYTHING and _has_spread(b_parts, a_parts)
     largest, where = 0.0, 0
@@ -235,7 +238,7 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
         result.add(path, patterns.explain(actual, precise, wrong, where // 2 if baseline.is_complex() else where), largest)
     elif largest > 1:
         result.add(path, "differs", largest)
-    elif scale.has_isolated:
+    elif scale.may_hold_isolated(largest):
         _compare_isolated(expected, scale, b_parts, e_parts, a_parts, path, result)
 
 

@@ -198,16 +198,19 @@ class Reference:
         except _NoDouble as error:
             self._no_double = str(error)
             return Expectation(of(baseline, baseline), after if changed else None, False)
-        gap = self._gap(inputs, baseline, precise)
+        apart = _apart(precise, baseline)
+        gap = self._gap(inputs, baseline, precise, apart)
         if gap is _Gap.ANOTHER:
             # On other inputs it may be the same one.
             return Expectation(of(baseline, baseline), after if changed else None, False)
-        return Expectation(of(baseline, precise, noisy=gap is _Gap.NOISE), after if changed else None, True)
+        # Numbers become tensors for a moment only, whose identities others may have later.
+        lasting = {id(tensor) for tensor in tensors_of(precise)}
+        distances = {id(leaf): distance for leaf, distance in zip(_leaves(precise), apart) if id(leaf) in lasting}
+        return Expectation(of(baseline, precise, noisy=gap is _Gap.NOISE, distances=distances), after if changed else None, True)
 
-    def _gap(self, inputs: list[Any], baseline: Any, precise: Any) -> _Gap:
+    def _gap(self, inputs: list[Any], baseline: Any, precise: Any, apart: list[Distance]) -> _Gap:
         """Whether a float64 run is to be believed: what it has to say is how much rounding does, and zeros would pass for a rounding error of one that
         draws other random numbers."""
-        apart = _apart(precise, baseline)
         if not any(distance.is_doubtful for distance in apart):
             return _Gap.ROUNDING
         # The first way moves inputs by less than a product of TF32 is off.

@@ -129,12 +129,13 @@ class Scale:
     everyday: float = math.inf
 
     @classmethod
-    def of(cls, precise: Tensor, baseline: Tensor, precision: Precision, noisy: bool, floor: float = 0.0) -> Scale:
+    def of(cls, precise: Tensor, baseline: Tensor, precision: Precision, noisy: bool, floor: float = 0.0, distance: Distance | None = None) -> Scale:
         """`precise` is the float64 expectation, `baseline` the reference at declared precision: both real, of one shape.
 
-        `noisy` is whether the baseline is known to be noise where it is far from the expectation; `floor` the least size.
+        `noisy` is whether the baseline is known to be noise where it is far from the expectation; `floor` the least size; `distance` that between
+        the two, where it is known.
         """
-        distance = Distance.between(precise, baseline)
+        distance = distance or Distance.between(precise, baseline)
         # The typical error counts in full there: nobody can be asked for more than the reference gives.
         most = max(_NOISE_CAP * distance.rms, _NOISE_TYPICAL * distance.typical if noisy else 0.0)
         noise = min(NOISE_FACTOR * distance.worst, most)
@@ -145,6 +146,10 @@ class Scale:
     def has_isolated(self) -> bool:
         """Whether some errors of the baseline are far larger than all others."""
         return self.everyday < self.noise
+
+    def may_hold_isolated(self, largest: float) -> bool:
+        """Whether any element can be isolated where the largest error over tolerance is this."""
+        return self.has_isolated and largest * self.noise > self.everyday
 
     def is_isolated(self, actual: Tensor, expected: Tensor) -> Tensor:
         """Which elements are off by more than rounding does everywhere."""

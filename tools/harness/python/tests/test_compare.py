@@ -10,7 +10,7 @@ import torch
 
 from kernelwright_worker import tolerance
 from kernelwright_worker.compare import Expected, NanRule, compare
-from kernelwright_worker.tolerance import Precision
+from kernelwright_worker.tolerance import Precision, Scale
 
 NAN, INF = float("nan"), float("inf")
 
@@ -84,6 +84,21 @@ class Floats(Cases):
         self.check(flipped, others, None, precise=exact)
         others.view(-1)[200:240] -= 0.01
         self.check(flipped, others, "55 of 40000 values are off by more than rounding does; of the reference's own only 3 are", precise=exact)
+
+    def test_errors_that_are_small_enough_hold_nothing_isolated(self) -> None:
+        exact = torch.randn(4096, generator=torch.Generator().manual_seed(2)) * 1e-3
+        flipped = exact * (1 + 1e-7)
+        flipped[7] += 1e-4
+        scale = Scale.of(exact, flipped, Precision.FULL, noisy=False)
+        self.assertTrue(scale.has_isolated)
+        seen = set()
+        for part in (0.5, 0.99, 1.01, 2.0):
+            actual = exact.double() + part * scale.everyday
+            largest = float(scale.ratio(actual, exact.double()).max())
+            isolated = bool(scale.is_isolated(actual, exact.double()).any())
+            self.assertTrue(scale.may_hold_isolated(largest) or not isolated)
+            seen.add((scale.may_hold_isolated(largest), isolated))
+        self.assertEqual(seen, {(False, False), (True, True)})
 
     def test_a_few_values_may_round_as_those_of_inputs_nearby(self) -> None:
         baseline = torch.round(torch.randn(64, 64, generator=torch.Generator().manual_seed(3)) / 0.01) * 0.01

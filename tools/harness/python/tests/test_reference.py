@@ -12,6 +12,7 @@ from kernelwright_worker.compare import NanRule, compare
 from kernelwright_worker.device import Device
 from kernelwright_worker.problem import Problem
 from kernelwright_worker.reference import Expectation, Reference
+from kernelwright_worker.tolerance import Distance, real_parts
 
 HEAD = "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"
 NORMAL = "def get_inputs():\n    return [torch.randn(64, 256)]\n"
@@ -80,6 +81,16 @@ class DoubleRuns(unittest.TestCase):
                     # As far off as the reference itself, to the other side.
                     other = (2 * outputs.precise.double() - outputs.baseline.double()).to(outputs.baseline.dtype)
                     self.assertEqual(compare(outputs, other, "output").mismatches, [])
+
+    def test_how_far_both_runs_are_apart_is_found_once(self) -> None:
+        for device in on_each_device():
+            outputs = expect(HEAD + "        return x.exp(), float(x.sum()), {'mean': x.mean(-1)}, x.argmax(-1), x.to(torch.complex64)\n" + NORMAL, device).outputs
+            floating = [outputs.precise[0], outputs.precise[2]["mean"], outputs.precise[4]]
+            pairs = zip(floating, [outputs.baseline[0], outputs.baseline[2]["mean"], outputs.baseline[4]])
+            known = [outputs.distances.get(id(precise)) for precise in floating]
+            self.assertEqual(known, [Distance.between(real_parts(precise), real_parts(baseline)) for precise, baseline in pairs])
+            self.assertEqual(len(outputs.distances), len([*floating, "the index"]))
+            self.assertEqual(compare(outputs, outputs.baseline, "output").mismatches, [])
 
     def test_low_precision_is_no_other_function(self) -> None:
         chain = "        for step in range(24):\n            x = torch.nn.functional.silu(x) * 1.3 + x.mean(-1, keepdim=True)\n        return x\n"

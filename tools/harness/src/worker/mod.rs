@@ -195,6 +195,16 @@ impl Worker {
         self.kept(answer)
     }
 
+    /// Gives it something to do, at most `limit` for saying so; [`Worker::recover`] has to take its answer before the next question.
+    pub async fn tell(&mut self, op: &str, fields: Value, limit: Duration) -> Result<(), AskError> {
+        let told = async {
+            let (_, question) = self.begin(op, fields, 0, limit)?;
+            tokio::time::timeout(limit, self.send(&question, &[])).await.map_err(|_| AskError::Deadline { op: op.to_owned(), limit })?
+        };
+        let told = told.await;
+        self.kept(told)
+    }
+
     /// Asks a question and stops the worker, a confined one, when part of the time that it needs for it is over, unless the answer is there before that.
     pub async fn ask_in_parts(&mut self, op: &str, fields: Value, limit: Duration, first: Part) -> Result<Halted, AskError> {
         let halted = async {
@@ -335,7 +345,7 @@ impl Worker {
         }
     }
 
-    /// Takes the answer to a question whose asker gave up halfway, at most for `limit`; after that the next question may be asked. A worker
+    /// Takes the answer to a question whose asker gave up halfway, or did not wait, at most for `limit`; after that the next question may be asked. A worker
     /// that does not get there is killed.
     pub async fn recover(&mut self, limit: Duration) -> Result<(), AskError> {
         let answer = match self.owes {
