@@ -30,22 +30,26 @@ impl Cache {
         Some(path)
     }
 
-    /// Takes a file that confined code has left, and removes the rest; it appears with all of its content or not at all.
-    pub(super) async fn put(&self, key: &str, scratch: Scratch, name: &str) -> io::Result<PathBuf> {
-        let (cache, key, name) = (self.clone(), key.to_owned(), name.to_owned());
+    /// Takes files that confined code has left, each by a key, and removes the rest; each appears with all of its content or not at all.
+    pub(super) async fn put(&self, scratch: Scratch, files: Vec<(String, String)>) -> io::Result<Vec<PathBuf>> {
+        let cache = self.clone();
         let put = move || {
             std::fs::create_dir_all(&cache.folder)?;
-            let path = cache.folder.join(&key);
-            let partial = cache.folder.join(format!(".{key}-{}-{:?}", std::process::id(), std::thread::current().id()));
-            let copied = copy_beneath(scratch.path(), &name, FILE, &partial).and_then(|()| std::fs::rename(&partial, &path));
-            if copied.is_err() {
-                let _ = std::fs::remove_file(&partial);
-            }
-            copied?;
+            let taken = files.iter().map(|(key, name)| cache.take(&scratch, key, name)).collect();
             evict(&cache.folder, KEPT);
-            Ok(path)
+            taken
         };
         tokio::task::spawn_blocking(put).await.map_err(io::Error::other)?
+    }
+
+    fn take(&self, scratch: &Scratch, key: &str, name: &str) -> io::Result<PathBuf> {
+        let path = self.folder.join(key);
+        let partial = self.folder.join(format!(".{key}-{}-{:?}", std::process::id(), std::thread::current().id()));
+        let copied = copy_beneath(scratch.path(), name, FILE, &partial).and_then(|()| std::fs::rename(&partial, &path));
+        if copied.is_err() {
+            let _ = std::fs::remove_file(&partial);
+        }
+        copied.map(|()| path)
     }
 }
 
@@ -94,10 +98,11 @@ mod tests {
             scratch
         };
         assert!(cache.get("k1").is_none());
-        let put = cache.put("k1", left(), "main.o").await.unwrap();
-        assert_eq!(cache.get("k1"), Some(put.clone()));
-        assert_eq!(std::fs::read(put).unwrap(), b"object");
-        assert!(cache.put("k2", left(), "link.o").await.is_err());
+        let named = |key: &str, name: &str| (key.to_owned(), name.to_owned());
+        let put = cache.put(left(), vec![named("k1", "main.o")]).await.unwrap();
+        assert_eq!(cache.get("k1").as_ref(), put.first());
+        assert_eq!(std::fs::read(&put[0]).unwrap(), b"object");
+        assert!(cache.put(left(), vec![named("k2", "link.o")]).await.is_err());
         assert_eq!(std::fs::read_dir(folder.path().join("objects")).unwrap().count(), 1);
     }
 

@@ -1,7 +1,8 @@
 //! Extensions of candidates (`load_inline`, `load`) built before their process needs them: beside other work, in parallel, and once.
 //!
 //! 1. *Collect*: a confined process without a device imports the candidate with torch's call of ninja replaced by a recorder.
-//! 2. *Make*: each object, and then the library, is made by a confined process of its own, unless the cache has it.
+//! 2. *Make*: each object, and then the library, is made by a confined process of its own, unless the cache has it. A CUDA source gives two, of
+//!    which the host's is there already where only a kernel's body has changed ([`sides`]).
 //! 3. *Use*: the candidate's process finds copies of the finished libraries in its scratch folder and takes them where it would have
 //!    run ninja.
 //!
@@ -12,7 +13,7 @@
 //! # Why candidates cannot reach each other through the cache
 //!
 //! Everything in a build is the candidate's: sources, flags, even the program, since the process that reports it runs its code. So
-//! nothing that is reported is believed. A [`Unit`] is stored under a key of all that its compiler is given (text, every argument, what
+//! nothing that is reported by them is believed. A [`Unit`] is stored under a key of all that its compiler is given (text, every argument, what
 //! is installed), and what a hostile argument makes of it is found by whoever gives the same arguments to the same text, which
 //! is the same candidate for all that matters. Compilers run confined, in a scratch folder that only one unit has had, and see of the cache only
 //! the headers in [`headers`]; candidates see none of it. Only this process writes to it, after the process that made a file has ended,
@@ -22,6 +23,7 @@ mod cache;
 mod headers;
 mod libraries;
 mod maker;
+mod sides;
 mod spec;
 
 use std::collections::HashMap;
@@ -42,6 +44,7 @@ pub use cache::size;
 use headers::{Headers, Instead};
 use libraries::Libraries;
 use maker::{Maker, Unmade};
+use sides::{Apart, Sides};
 use spec::{Build, Compiler, Unit};
 
 /// Where a candidate's process finds what was built, below its scratch folder.
@@ -89,6 +92,7 @@ struct Inner {
     cache: Cache,
     headers: Headers,
     libraries: Libraries,
+    sides: Sides,
     /// As many compilers at once as there are processors for them.
     turns: Semaphore,
     /// What builders said is installed, by the programs they were asked for.
@@ -134,6 +138,8 @@ enum Content {
 #[derive(Debug)]
 struct Object {
     path: PathBuf,
+    /// The device's code, where that is an object of its own.
+    device: Option<PathBuf>,
     /// Whether it calls functions of ours.
     needs_support: bool,
 }
@@ -153,7 +159,7 @@ impl Builds {
         let (cache, headers) = (Cache::at(folder.join("objects")), Headers::at(folder.join("headers")));
         let libraries = Libraries::at(folder.join("libraries"));
         let turns = Semaphore::new(at_once);
-        Self { inner: Arc::new(Inner { cache, headers, libraries, turns, installed: Mutex::default(), cuda_archs: Mutex::default() }) }
+        Self { inner: Arc::new(Inner { cache, headers, libraries, sides: Sides::default(), turns, installed: Mutex::default(), cuda_archs: Mutex::default() }) }
     }
 
     /// The folders that compilers read.
@@ -279,6 +285,10 @@ impl Builds {
         let made = made?;
         let mut objects: Vec<_> = build.units.iter().zip(&made).map(|(unit, made)| (unit.object.clone(), made.path.clone())).collect();
         let mut argv = build.link.clone();
+        for (unit, device) in build.units.iter().zip(&made).filter_map(|(unit, made)| Some((unit, made.device.clone()?))) {
+            argv.insert(1.min(argv.len()), unit.device_object());
+            objects.push((unit.device_object(), device));
+        }
         if made.iter().any(|made| made.needs_support) {
             let (object, path) = support.ok_or_else(|| Unmade::Failed("no headers".to_owned()))?;
             argv.insert(1.min(argv.len()), object.clone());
@@ -309,11 +319,10 @@ impl Builds {
         maker.keep(made, &build.library, &self.inner.cache, key).await
     }
 
-    /// One object, from the cache or made: with our headers where they give one, the least of them first, and otherwise as it was written.
+    /// One unit, from the cache or made: with our headers where they give one, the least of them first, and otherwise as it was written.
     async fn unit(&self, yard: &impl Yard, build: &Build, unit: &Unit, installed: &str, limits: &Limits) -> Result<Object, Unmade> {
-        let found = |path| Object { path, needs_support: false };
         if let Some(path) = self.inner.cache.get(&unit.key(installed, None)) {
-            return Ok(found(path));
+            return Ok(Object { path, device: None, needs_support: false });
         }
         let headers = &self.inner.headers;
         for binds in [true, false] {
@@ -323,17 +332,37 @@ impl Builds {
                 headers.instead(yard, build, unit, installed, limits).await
             };
             let Some(instead) = instead else { continue };
-            match self.object(yard, unit, Some(&instead), installed, limits).await {
-                Ok(path) => return Ok(Object { path, needs_support: instead.is_supported }),
+            match self.compiled(yard, unit, Some(&instead), installed, limits).await {
+                Ok(object) => return Ok(object),
                 Err(late @ Unmade::Late(_)) => return Err(late),
                 Err(Unmade::Refused(words)) => tracing::debug!(words, "our headers are not enough"),
                 Err(Unmade::Failed(reason)) => tracing::debug!(reason, "an object is not made with our headers"),
             }
         }
-        match self.object(yard, unit, None, installed, limits).await {
+        match self.compiled(yard, unit, None, installed, limits).await {
             Err(Unmade::Refused(words)) => Err(Unmade::Refused(format!("FAILED: {}\n{}\n{words}", unit.object, unit.argv.join(" ")))),
-            made => made.map(found),
+            made => made,
         }
+    }
+
+    /// One unit in two objects where that can be, and otherwise in one.
+    async fn compiled(
+        &self,
+        yard: &impl Yard,
+        unit: &Unit,
+        instead: Option<&Instead>,
+        installed: &str,
+        limits: &Limits,
+    ) -> Result<Object, Unmade> {
+        let (flags, needs_support) = instead.map_or((&[][..], false), |instead| (&instead.flags, instead.is_supported));
+        match self.apart(yard, unit, flags, installed, limits).await {
+            Ok(Some(Apart { host, device })) => return Ok(Object { path: host, device: Some(device), needs_support }),
+            Ok(None) => {}
+            Err(Unmade::Failed(reason)) => tracing::debug!(reason, "a CUDA source is compiled as a whole"),
+            Err(unmade) => return Err(unmade),
+        }
+        let path = self.object(yard, unit, instead, installed, limits).await?;
+        Ok(Object { path, device: None, needs_support })
     }
 
     async fn object(

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use kernelwright_harness::{AskError, Worker, WorkerLog};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::cache::Cache;
@@ -54,27 +55,40 @@ impl Maker {
             status: i32,
             output: String,
         }
+        match self.ask("make", json!({"argv": argv, "sources": sources})).await? {
+            Done { status: 0, .. } => Ok(()),
+            // A compiler that was killed may have been so for the memory that others took.
+            Done { status: 1.., output } => Err(Unmade::Refused(output)),
+            Done { status, .. } => Err(Unmade::Failed(format!("the compiler ended with {status}"))),
+        }
+    }
+
+    /// Asks it something about its folder.
+    pub(super) async fn ask<T: DeserializeOwned>(&mut self, op: &str, mut fields: Value) -> Result<T, Unmade> {
         let limit = self.limit.saturating_sub(self.started.elapsed());
-        let fields = json!({"folder": self.worker.scratch().join(Self::FOLDER), "argv": argv, "sources": sources});
-        let answer = match self.worker.ask("make", fields, &[], limit).await {
+        fields["folder"] = self.worker.scratch().join(Self::FOLDER).to_string_lossy().into();
+        let answer = match self.worker.ask(op, fields, &[], limit).await {
             Ok(reply) => reply.ok,
             Err(AskError::Deadline { .. }) => return Err(Unmade::Late(self.worker.log().clone())),
             Err(error) => return Err(Unmade::Failed(error.to_string())),
         };
-        match Done::deserialize(answer) {
-            Ok(Done { status: 0, .. }) => Ok(()),
-            // A compiler that was killed may have been so for the memory that others took.
-            Ok(Done { status: 1.., output }) => Err(Unmade::Refused(output)),
-            Ok(Done { status, .. }) => Err(Unmade::Failed(format!("the compiler ended with {status}"))),
-            Err(error) => Err(Unmade::Failed(error.to_string())),
-        }
+        serde_json::from_value(answer).map_err(|error| Unmade::Failed(error.to_string()))
     }
 
     /// Ends the process, then takes what it has made into the cache.
     pub(super) async fn keep(self, made: Result<(), Unmade>, name: &str, cache: &Cache, key: &str) -> Result<PathBuf, Unmade> {
-        let name = format!("{}/{name}", Self::FOLDER);
+        if let Err(unmade) = made {
+            self.worker.end().await;
+            return Err(unmade);
+        }
+        let kept = self.keep_all(&[(key, name)], cache).await?.pop();
+        kept.ok_or_else(|| Unmade::Failed("nothing was kept".to_owned()))
+    }
+
+    /// The same for files by their keys.
+    pub(super) async fn keep_all(self, files: &[(&str, &str)], cache: &Cache) -> Result<Vec<PathBuf>, Unmade> {
+        let files = files.iter().map(|(key, name)| ((*key).to_owned(), format!("{}/{name}", Self::FOLDER))).collect();
         let scratch = self.worker.finish().await;
-        made?;
-        cache.put(key, scratch, &name).await.map_err(|error| Unmade::Failed(error.to_string()))
+        cache.put(scratch, files).await.map_err(|error| Unmade::Failed(error.to_string()))
     }
 }

@@ -102,6 +102,11 @@ impl Unit {
         compiler(&self.argv).unwrap_or(Compiler::Other)
     }
 
+    /// The name of the object with the device's code, where that is one of its own.
+    pub(super) fn device_object(&self) -> String {
+        format!("{}.device.o", self.object.trim_end_matches(".o"))
+    }
+
     /// Its command with flags of ours, which come first.
     pub(super) fn with_flags(&self, flags: &[String]) -> Vec<String> {
         let (program, rest) = self.argv.split_at(1.min(self.argv.len()));

@@ -1,7 +1,7 @@
 """The builder: says what a candidate has torch build, or makes one part of it. Confined, without a device, and believed in nothing.
 
 A process of this role does one of two things for its short life. `collect` imports the candidate far enough to see its builds; `make` runs one
-command, of which the supervisor takes the file it gives. Candidate code decides the text and the flags of both, so nothing outlives a process:
+command, of which the supervisor takes the file it gives, or `begin` and `finish` run one of nvcc's that gives two (`nvcc_sides.py`). Candidate code decides the text and the flags of both, so nothing outlives a process:
 what is kept is kept by the supervisor, under a key of everything the command was given.
 """
 
@@ -16,7 +16,7 @@ import types
 from pathlib import Path
 from typing import Any
 
-from . import extension_build, nvcc_passes
+from . import extension_build, nvcc_passes, nvcc_sides
 from .channel import Channel, WorkerError, serve
 from .extension_build import Run, Unfollowable
 
@@ -31,7 +31,9 @@ _OUTPUT_LIMIT = 200_000
 def main(channel: Channel) -> None:
     """Answers requests until the supervisor closes the channel."""
     os.nice(_NICENESS)
-    serve(channel, {"collect": _collect, "make": _make, "installed": _installed}, lambda error, op: WorkerError("internal", op, f"{type(error).__name__}: {error}"))
+    apart = _Apart()
+    handlers = {"collect": _collect, "make": _make, "begin": apart.begin, "finish": apart.finish, "installed": _installed}
+    serve(channel, handlers, lambda error, op: WorkerError("internal", op, f"{type(error).__name__}: {error}"))
 
 
 def _collect(body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
@@ -107,20 +109,49 @@ def _installed(body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
 
 def _make(body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
     """Runs one command in a folder with the given sources; whether it succeeded, and what it said."""
-    folder = Path(body["folder"])
-    folder.mkdir(exist_ok=True)
-    for name, text in body.get("sources", {}).items():
-        (folder / name).write_text(text)
-    argv = [word.replace(extension_build.BUILD, str(folder)) for word in body["argv"]]
-    sources = [folder / name for name in body.get("sources", {})]
-    if os.path.basename(argv[0]) == "nvcc" and len(sources) == 1 and (passes := nvcc_passes.split(argv, folder, sources[0])):
-        ended = nvcc_passes.run(passes, folder)
+    folder, argv, sources = _placed(body)
+    if os.path.basename(argv[0]) == "nvcc" and len(sources) == 1 and (passes := nvcc_passes.split(argv, folder)):
+        ended = nvcc_passes.run(passes, folder, sources[0])
         return {"status": ended.status, "output": _tidied(ended.output, folder)}
     try:
         done = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     except OSError as error:
         raise WorkerError("internal", "make", f"{argv[0]} does not start: {error.strerror}") from error
     return {"status": done.returncode, "output": _tidied(done.stdout.decode(errors="replace"), folder)}
+
+
+class _Apart:
+    """An nvcc command whose two sides are made apart."""
+
+    def __init__(self) -> None:
+        self._sides: nvcc_sides.Sides | None = None
+        self._folder = Path()
+
+    def begin(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        """Begins; a digest of what the host's side is made from besides, or null where both have to be made together."""
+        self._folder, argv, sources = _placed(body)
+        passes = nvcc_passes.split(argv, self._folder) if nvcc_sides.can_be_apart(argv) else None
+        if passes is None:
+            return {"text": None}
+        self._sides = nvcc_sides.Sides(passes, self._folder, sources[0], nvcc_sides.names_of(body["argv"], body["device_object"]))
+        return {"text": self._sides.begin()}
+
+    def finish(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        """Ends what has begun; how the device's side went, and a digest of the stub, or null where the host's side was to be made and is not."""
+        if self._sides is None:
+            raise WorkerError("internal", "finish", "nothing has begun")
+        device, stub = self._sides.finish(body["make_host"])
+        return {"status": device.status, "output": _tidied(device.output, self._folder), "stub": stub}
+
+
+def _placed(body: dict[str, Any]) -> tuple[Path, list[str], list[Path]]:
+    """The folder of a command, the command in it, and its sources, which are there now."""
+    folder = Path(body["folder"])
+    folder.mkdir(exist_ok=True)
+    for name, text in body.get("sources", {}).items():
+        (folder / name).write_text(text)
+    argv = [word.replace(extension_build.BUILD, str(folder)) for word in body["argv"]]
+    return folder, argv, [folder / name for name in body.get("sources", {})]
 
 
 def _tidied(output: str, folder: Path) -> str:

@@ -23,7 +23,7 @@ _VARIABLE = re.compile(r"([A-Za-z_]\w*)=(.*)")
 _MODULE_ID = re.compile(r'--module_id_file_name\s+"?([^"\s]+)"?')
 _GENERATE = "--gen_module_id_file"
 #: The folder of what lies between the passes.
-_KEPT = "passes"
+KEPT = "passes"
 _HOST = ("cpp4", "cudafe++")
 _DEVICE = ("cpp1", "cicc", "ptxas", "fatbinary")
 _LAST = "compile"
@@ -43,12 +43,19 @@ class Passes:
 
     commands: dict[str, str]
     environment: dict[str, str]
+    #: The file that holds the module id, in the folder of the command.
+    module_id: str
+
+    def output(self, kind: str) -> str:
+        """The file that a command writes, in the folder of the command."""
+        words = shlex.split(self.commands[kind])
+        return words[words.index("-o") + 1]
 
 
-def split(argv: list[str], folder: Path, source: Path) -> Passes | None:
+def split(argv: list[str], folder: Path) -> Passes | None:
     """The passes of an nvcc command in a folder; None where they are not the ones that are known here."""
-    (folder / _KEPT).mkdir(exist_ok=True)
-    asked = [argv[0], "--dryrun", "--keep", "--keep-dir", _KEPT, *_without_dependencies(argv[1:])]
+    (folder / KEPT).mkdir(exist_ok=True)
+    asked = [argv[0], "--dryrun", "--keep", "--keep-dir", KEPT, *_without_dependencies(argv[1:])]
     said = subprocess.run(asked, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
     if said.returncode != 0:
         return None
@@ -66,21 +73,20 @@ def split(argv: list[str], folder: Path, source: Path) -> Passes | None:
     ids = {found for command in commands.values() for found in _MODULE_ID.findall(command)}
     if set(commands) != {*_HOST, *_DEVICE, _LAST} or len(ids) != 1:
         return None
-    (module_id,) = ids
+    commands = {kind: command.replace(f" {_GENERATE} ", " ") for kind, command in commands.items()}
+    return Passes(commands, environment, *ids)
+
+
+def run(passes: Passes, folder: Path, source: Path) -> Done:
+    """Runs all of them; the first failure where there is one, the host's side before the device's as nvcc has it."""
     # Unique to the source, as nvcc's own are.
     digest = hashlib.sha256(source.read_bytes()).hexdigest()
     stem = re.sub(r"\W", "_", source.name)[:20]
-    (folder / module_id).write_text(f"_{digest[:8]}_{len(stem)}_{stem}_{digest[8:16]}")
-    commands = {kind: command.replace(f" {_GENERATE} ", " ") for kind, command in commands.items()}
-    return Passes(commands, environment)
-
-
-def run(passes: Passes, folder: Path) -> Done:
-    """Runs all of them; the first failure where there is one, the host's side before the device's as nvcc has it."""
+    (folder / passes.module_id).write_text(f"_{digest[:8]}_{len(stem)}_{stem}_{digest[8:16]}")
     sides: dict[tuple[str, ...], Done] = {}
 
     def follow(side: tuple[str, ...]) -> None:
-        sides[side] = _run_in_order([passes.commands[kind] for kind in side], passes.environment, folder)
+        sides[side] = run_in_order([passes.commands[kind] for kind in side], passes.environment, folder)
 
     device = threading.Thread(target=follow, args=(_DEVICE,))
     device.start()
@@ -90,11 +96,12 @@ def run(passes: Passes, folder: Path) -> Done:
     if host.status != 0 or device_done.status != 0:
         # Both read the same source, and say the same of it.
         return host if host.status != 0 else device_done
-    last = _run_in_order([passes.commands[_LAST]], passes.environment, folder)
+    last = run_in_order([passes.commands[_LAST]], passes.environment, folder)
     return Done(last.status, host.output + device_done.output + last.output)
 
 
-def _run_in_order(commands: list[str], environment: dict[str, str], folder: Path) -> Done:
+def run_in_order(commands: list[str], environment: dict[str, str], folder: Path) -> Done:
+    """Runs commands until one fails."""
     output = ""
     for command in commands:
         # nvcc's own words, which a shell is meant to read.

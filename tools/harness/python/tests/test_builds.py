@@ -144,23 +144,23 @@ class PassesTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "x.cu").write_text("")
-            passes = nvcc_passes.split([str(self.compiler(folder)), "-MD", "-MF", "x.d", "-c", "x.cu"], folder, folder / "x.cu")
+            passes = nvcc_passes.split([str(self.compiler(folder)), "-MD", "-MF", "x.d", "-c", "x.cu"], folder)
             assert passes is not None
-            self.assertEqual(nvcc_passes.run(passes, folder).status, 0)
+            self.assertEqual(nvcc_passes.run(passes, folder, folder / "x.cu").status, 0)
             ran = (folder / "ran").read_text().splitlines()
             self.assertEqual(len(ran), 7)
             self.assertEqual(ran[-1], "gcc -c passes/x.cudafe1.cpp -o x.o")
             self.assertNotIn("--gen_module_id_file", " ".join(ran))
             self.assertRegex((folder / "passes" / "x.module_id").read_text(), r"^_[0-9a-f]{8}_4_x_cu_[0-9a-f]{8}$")
             passes.environment["FAILS"] = "cicc"
-            self.assertEqual(nvcc_passes.run(passes, folder), nvcc_passes.Done(2, "cicc: error: no\n"))
+            self.assertEqual(nvcc_passes.run(passes, folder, folder / "x.cu"), nvcc_passes.Done(2, "cicc: error: no\n"))
 
     def test_another_sequence_is_left_to_nvcc(self) -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "x.cu").write_text("")
             for extra in ("nvlink x.o", "ptxas another.ptx"):
-                self.assertIsNone(nvcc_passes.split([str(self.compiler(folder, extra)), "-c", "x.cu"], folder, folder / "x.cu"))
+                self.assertIsNone(nvcc_passes.split([str(self.compiler(folder, extra)), "-c", "x.cu"], folder))
 
 
 if __name__ == "__main__":
