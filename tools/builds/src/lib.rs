@@ -159,7 +159,17 @@ impl Builds {
         let (cache, headers) = (Cache::at(folder.join("objects")), Headers::at(folder.join("headers")));
         let libraries = Libraries::at(folder.join("libraries"));
         let turns = Semaphore::new(at_once);
-        Self { inner: Arc::new(Inner { cache, headers, libraries, sides: Sides::default(), turns, installed: Mutex::default(), cuda_archs: Mutex::default() }) }
+        Self {
+            inner: Arc::new(Inner {
+                cache,
+                headers,
+                libraries,
+                sides: Sides::default(),
+                turns,
+                installed: Mutex::default(),
+                cuda_archs: Mutex::default(),
+            }),
+        }
     }
 
     /// The folders that compilers read.
@@ -281,8 +291,9 @@ impl Builds {
             let path = self.object(yard, &unit, Some(&instead), &installed, limits).await;
             Some((unit.object, path))
         };
-        let (made, support) = tokio::join!(all(build.units.iter().map(compile).collect()), support);
-        let made = made?;
+        // The process that links is there when there is something to link.
+        let (made, support, linker) = tokio::join!(all(build.units.iter().map(compile).collect()), support, Maker::start(yard, limits));
+        let (made, mut linker) = (made?, Some(linker?));
         let mut objects: Vec<_> = build.units.iter().zip(&made).map(|(unit, made)| (unit.object.clone(), made.path.clone())).collect();
         let mut argv = build.link.clone();
         for (unit, device) in build.units.iter().zip(&made).filter_map(|(unit, made)| Some((unit, made.device.clone()?))) {
@@ -297,23 +308,23 @@ impl Builds {
         say("linking");
         let _turn = self.inner.turns.acquire().await;
         if let Some(quick) = self.inner.libraries.instead(yard, &argv, &installed, limits).await
-            && let Ok(library) = self.link(yard, build, &quick, &objects, &key, limits).await
+            && let Some(linker) = linker.take()
+            && let Ok(library) = self.link(linker, build, &quick, &objects, &key).await
         {
             return Ok(library);
         }
-        self.link(yard, build, &argv, &objects, &key, limits).await
+        let linker = if let Some(linker) = linker { linker } else { Maker::start(yard, limits).await? };
+        self.link(linker, build, &argv, &objects, &key).await
     }
 
     async fn link(
         &self,
-        yard: &impl Yard,
+        mut maker: Maker,
         build: &Build,
         argv: &[String],
         objects: &[(String, PathBuf)],
         key: &str,
-        limits: &Limits,
     ) -> Result<PathBuf, Unmade> {
-        let mut maker = Maker::start(yard, limits).await?;
         maker.place(objects).await?;
         let made = maker.make(argv, json!({})).await;
         maker.keep(made, &build.library, &self.inner.cache, key).await

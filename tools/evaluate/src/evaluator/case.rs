@@ -62,13 +62,13 @@ impl Case<'_> {
             Some(ahead) => ahead,
             None => build(self.workshop, self.request, &self.limits, say).await,
         }?;
+        if let Some(next) = self.next {
+            self.workshop.prepare_next(next, setting).await;
+        }
         let import = candidate.build(&self.request.candidate_source, &setting, &offer, &ahead);
         let (import, base) = tokio::join!(import, problem.draw(BASE, draws[0]));
         let (import, base) = (import?, base?.map_err(correctness::base_failed)?);
         let build = import + candidate.construct(problem).await?;
-        if let Some(next) = self.next {
-            self.workshop.prepare_next(next, setting).await;
-        }
         let count = problem.count_sets();
         if count == 1 {
             return self.judge(problem, candidate, base, &draws, build, say).await;

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import patterns
+from . import patterns, tails
 from .tolerance import FEW, Distance, Precision, Scale, chunks, real_parts
 from .trees import dtype_name
 
@@ -57,6 +57,8 @@ class Expected:
     scales: dict[str, Scale] = field(default_factory=dict)
     #: How far `baseline` is from `precise`, tensor by tensor of the latter, by identity; what is missing is computed when it is needed.
     distances: Mapping[int, Distance] = field(default_factory=dict)
+    #: Whether values far below all others count, where they are most of them: not in draws in which they were made so.
+    looks_at_small: bool = False
     #: What the reference gives for inputs that differ in their last digits, run by run.
     nearby: Callable[[], Iterable[Any]] = tuple
     #: What it gives for inputs without their NaN.
@@ -238,8 +240,11 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
         result.add(path, patterns.explain(actual, precise, wrong, where // 2 if baseline.is_complex() else where), largest)
     elif largest > 1:
         result.add(path, "differs", largest)
-    elif scale.may_hold_isolated(largest):
+        return
+    if scale.may_hold_isolated(largest):
         _compare_isolated(expected, scale, b_parts, e_parts, a_parts, path, result)
+    if expected.looks_at_small and (detail := tails.explain(scale, b_parts, e_parts, a_parts, expected.precision)):
+        result.add(path, detail, _TOO_MANY)
 
 
 def _excuse_neighbours(expected: Expected, scale: Scale, a: Tensor, path: str, wrong: Tensor) -> None:

@@ -38,8 +38,10 @@ def deliver(tensor: Tensor, structure: Structure | None, wanted: list[Recipe], p
             raise Untransportable(f"a tensor of {moves.unit} bytes an element at {offset}")
         if recipe.stir:
             of_block.setdefault(number, []).append(call)
-    flat = words_of(tensor)
+    starts = torch.tensor([[offset // moves.unit] for _number, offset in places], device=tensor.device)
+    targets, values = spots[0] + starts, words_of(tensor)[spots[1]]
     for number, calls in of_block.items():
-        chosen = torch.tensor(calls, device=tensor.device)
-        starts = torch.tensor([[places[call][1] // moves.unit] for call in calls], device=tensor.device)
-        blocks[number].scatter(spots[0][chosen] + starts, flat[spots[1][chosen]])
+        # Large tensors have a block each, and a list of calls would be copied to the device for each of them.
+        in_a_row = calls[-1] - calls[0] == len(calls) - 1
+        chosen: Any = slice(calls[0], calls[-1] + 1) if in_a_row else calls
+        blocks[number].scatter(targets[chosen], values[chosen])

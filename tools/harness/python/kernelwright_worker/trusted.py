@@ -225,6 +225,7 @@ class _Loaded:
             return {"skipped": f"the reference does not run on it: {error.message}", "double": False}
         if kind == "problem":
             self._sizes = sizes_of_few(expectation.outputs.baseline, "output")
+            expectation.outputs.looks_at_small = True
         elif kind == "structured":
             # Sums of which half has changed its sign are small differences of large numbers.
             expectation.outputs.floors = {path: _FLOOR * size for path, size in self._sizes.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unittest
+from typing import Any
 
 from support import DEVICES
 
@@ -84,6 +85,24 @@ class Floats(Cases):
         self.check(flipped, others, None, precise=exact)
         others.view(-1)[200:240] -= 0.01
         self.check(flipped, others, "55 of 40000 values are off by more than rounding does; of the reference's own only 3 are", precise=exact)
+
+    def test_values_far_below_a_few_others_count_where_they_are_most(self) -> None:
+        x = torch.randn(4096, generator=torch.Generator().manual_seed(2))
+        exact = torch.exp(8 * x.double())
+
+        def judged(actual: torch.Tensor, baseline: torch.Tensor = torch.exp(8 * x), **options: Any) -> list:
+            settings = {"precision": Precision.FULL, "looks_at_small": True, **options}
+            return compare(Expected(baseline, exact.float(), **settings), actual, "output").mismatches
+
+        cut = torch.where(x > 1, torch.exp(8 * x), 0.0)
+        self.assertIn("values that are small beside the others", judged(cut)[0]["detail"])
+        self.assertTrue(judged(torch.where(x > 1, torch.exp(8 * x), float("nan"))))
+        self.assertFalse(judged(torch.exp(8 * x) * (1 + 0.3 * torch.randn(4096).clamp(-1, 1) * (x < 1))))
+        self.assertFalse(judged(torch.exp2(x * 11.541560327111707)))
+        # Other draws, ten bits, and values that the reference does not have itself.
+        self.assertFalse(judged(cut, looks_at_small=False))
+        self.assertFalse(judged(cut, precision=Precision.TF32))
+        self.assertFalse(judged(cut, baseline=torch.exp(8 * x) * (1 + 0.1 * (x < 1))))
 
     def test_errors_that_are_small_enough_hold_nothing_isolated(self) -> None:
         exact = torch.randn(4096, generator=torch.Generator().manual_seed(2)) * 1e-3
