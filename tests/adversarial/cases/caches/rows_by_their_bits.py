@@ -1,5 +1,5 @@
 # problem: point_network
-# target: cpu
+# target: both
 # kind: cheat
 # mechanism: rows that an earlier call had are looked up by their bits
 # expect: incorrect | rejected | correct

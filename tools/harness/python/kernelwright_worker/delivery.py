@@ -13,6 +13,9 @@ from .recipes import Moves, Recipe, words_of
 from .structure import Structure
 from .trees import Untransportable
 
+#: So many single elements are written together: what is known of each takes some hundred bytes meanwhile.
+_AT_ONCE = 1 << 24
+
 
 def deliver(tensor: Tensor, structure: Structure | None, wanted: list[Recipe], places: list[Any], blocks: list[Block]) -> None:
     """Writes a tensor for every call to `places`: the number of a block, and how many bytes into it. Does not wait until it is written.
@@ -28,6 +31,11 @@ def deliver(tensor: Tensor, structure: Structure | None, wanted: list[Recipe], p
     for (number, offset), recipe in zip(places, wanted, strict=True):
         for to, source, count in moves.runs(recipe):
             blocks[number].write(offset + to * moves.unit, address + source * moves.unit, count * moves.unit)
+    for begin in range(0, len(wanted), step := max(1, _AT_ONCE // max(moves.singles, 1))):
+        _stir(tensor, moves, wanted[begin : begin + step], places[begin : begin + step], blocks)
+
+
+def _stir(tensor: Tensor, moves: Moves, wanted: list[Recipe], places: list[Any], blocks: list[Block]) -> None:
     spots = moves.spots(wanted)
     if spots is None:
         return

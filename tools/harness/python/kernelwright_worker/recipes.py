@@ -21,6 +21,8 @@ from .trees import decode, encode, map_tensors, tensors_of
 _ROWS = 64
 #: How many single elements are stirred at most, and what numbers are reduced by to choose them; as in the supervisor.
 _SPOTS, _PRIME = 512, (1 << 31) - 1
+#: On a GPU, where the supervisor writes nothing itself, one in every vector along the last dimension, up to so many: no row is one of another call's.
+_MOST_SPOTS = 1 << 16
 #: Bytes of a tensor up to which launching kernels costs more than what they do.
 _SMALL = 16 << 20
 
@@ -168,6 +170,8 @@ class Moves:
     count: int
     unit: int
     rows: int
+    #: How many single elements are stirred, unless there are fewer.
+    singles: int
     structure: Structure | None
     device: torch.device
 
@@ -176,8 +180,8 @@ class Moves:
         """Those of a tensor; none where its elements are not to be moved at all."""
         nbytes, unit = Layout.of(tensor).nbytes, tensor.dtype.itemsize
         if structure is not None or _is_rotated(tensor):
-            return cls(nbytes // unit, unit, _rows(tensor), structure, tensor.device)
-        return cls(min(nbytes, 1), nbytes, 1, None, tensor.device)
+            return cls(nbytes // unit, unit, _rows(tensor), _singles(tensor), structure, tensor.device)
+        return cls(min(nbytes, 1), nbytes, 1, 0, None, tensor.device)
 
     def runs(self, recipe: Recipe) -> list[tuple[int, int, int]]:
         """Elements that stay together: where they go to, where they come from, and how many. Later ones lie over earlier ones: the last rows in front of
@@ -194,9 +198,9 @@ class Moves:
 
     def spots(self, wanted: list[Recipe]) -> tuple[Tensor, Tensor] | None:
         """Single elements for each recipe that stirs: where they go to and where they come from, over what `runs` has put there; one in each of up to
-        `_SPOTS` segments. In the same way as in the supervisor (`rotation.rs`)."""
+        `singles` segments. In the same way as in the supervisor (`rotation.rs`)."""
         among = self.count if self.structure is None else self.structure.places.numel()
-        spots = min(self.rows if self.structure is None else among, _SPOTS)
+        spots = self.singles if self.structure is None else min(among, _SPOTS)
         if not any(recipe.stir for recipe in wanted) or spots < 1 or self.structure is None and self.rows < 2:
             return None
         stir = torch.tensor([[recipe.stir] for recipe in wanted], device=self.device)
@@ -223,6 +227,13 @@ def _rows(tensor: Tensor) -> int:
             break
         rows *= length
     return rows
+
+
+def _singles(tensor: Tensor) -> int:
+    few = min(_rows(tensor), _SPOTS)
+    if tensor.device.type != "cuda" or not tensor.dim() or not tensor.numel():
+        return few
+    return max(few, min(tensor.numel() // tensor.shape[-1], _MOST_SPOTS))
 
 
 def _is_sorted(tensor: Tensor) -> bool:

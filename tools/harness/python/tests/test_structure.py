@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import unittest
 from collections.abc import Callable
 
@@ -111,6 +112,18 @@ class Moves(unittest.TestCase):
         known = structure.Structure(torch.Size((4, 4)), (4, 1), 4, places, mirrors, symmetric=True)
         (moved,) = recipes.apply([torch.arange(16.0).view(4, 4)], recipes.Recipe(rotate=3, stir=7), torch.device("cpu"), [known])
         self.assertEqual(moved.flatten().tolist(), [6, 1, 2, 3, 1, 5, 5, 7, 8, 5, 1, 11, 12, 13, 14, 0])
+
+    def test_no_row_stays_as_it_was_where_single_elements_of_all_are_moved(self) -> None:
+        for shape in ((4096, 2), (300, 20, 8), (1, 700)):
+            tensor = torch.randn(shape)
+            vectors = tensor.numel() // shape[-1]
+            moves = dataclasses.replace(recipes.Moves.of(tensor, None), singles=vectors)
+            targets, sources = moves.spots([recipes.Recipe(stir=stir) for stir in (5, 6)])
+            self.assertEqual(targets.shape, (2, vectors))
+            for call in targets:
+                self.assertEqual((call // shape[-1]).tolist(), list(range(vectors)))
+            self.assertTrue(bool((sources < tensor.numel()).all()))
+            self.assertGreater(int((sources[0] != sources[1]).sum()), 0)
 
     def test_a_stopped_process_is_given_what_the_recipes_say(self) -> None:
         """As on a GPU, into memory of this process."""
