@@ -9,8 +9,10 @@ use super::{Reply, memory};
 /// How long a worker runs before it is stopped.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// The time; an answer ends it.
+    /// The time at most; an answer ends it.
     pub lasts: Duration,
+    /// What the counter has to say for it to end before that.
+    pub until: Option<u64>,
     /// The address of a number of eight bytes in its memory, in which it counts what it has begun. What is read there is a claim, like everything that a
     /// candidate's process says.
     pub counter: u64,
@@ -51,9 +53,19 @@ impl Part {
     }
 }
 
-/// Returns a part when it is over; never where there is none. A thread's sleep is more exact than a timer of ours, which has milliseconds.
-pub(super) async fn over(part: Option<Part>) -> Part {
+/// Returns a part of a process's work when it is over; never where there is none. A thread's sleep is more exact than a timer of ours, which has
+/// milliseconds, and whoever waits for a counter may have microseconds.
+pub(super) async fn over(part: Option<Part>, process: Pid) -> Part {
     let Some(part) = part else { return std::future::pending().await };
-    let _ = tokio::task::spawn_blocking(move || std::thread::sleep(part.lasts)).await;
+    let wait = move || match part.until {
+        None => std::thread::sleep(part.lasts),
+        Some(until) => {
+            let started = Instant::now();
+            while part.count(process) < until && started.elapsed() < part.lasts {
+                std::hint::spin_loop();
+            }
+        }
+    };
+    let _ = tokio::task::spawn_blocking(wait).await;
     part
 }
