@@ -118,8 +118,7 @@ async fn builds_are_kept_by_what_compilers_are_given() {
     assert_eq!(first.len(), 3, "two objects and a library: {first:?}");
     assert_eq!(desk.kept("headers").len(), 1, "one set of flags");
     assert_eq!(desk.kept("libraries").len(), 1, "one compiler");
-    let names = std::fs::read_dir(&desk.kept("libraries")[0]).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    assert_eq!(names.filter(|name| name.starts_with("libc10") || name.starts_with("libtorch")).count(), 6, "they stand in for torch's");
+    assert_eq!(std::fs::read_dir(&desk.kept("libraries")[0]).unwrap().count(), 6, "they stand in for torch's");
 
     let (verdict, _) = desk.evaluate(candidate("to[i] = from[i] * 2 + BIAS;", "")).await;
     assert!(matches!(verdict, Verdict::Correct(_)), "{verdict:?}");

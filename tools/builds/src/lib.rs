@@ -211,7 +211,7 @@ impl Builds {
         for text in texts {
             let Ok(wanted) = Build::parse(&text) else { continue };
             let name = wanted.digest.as_str();
-            match self.build(yard, &wanted, limits, say).await {
+            match Box::pin(self.build(yard, &wanted, limits, say)).await {
                 Ok(library) => built.files.push(File { name: format!("{name}.so"), content: Content::Library(library) }),
                 Err(Unmade::Refused(words)) => built.files.push(File { name: format!("{name}.log"), content: Content::Refusal(words) }),
                 Err(Unmade::Late(log)) => return Err(Late { limit: limits.build, log }),
@@ -291,9 +291,13 @@ impl Builds {
             let path = self.object(yard, &unit, Some(&instead), &installed, limits).await;
             Some((unit.object, path))
         };
-        // The process that links is there when there is something to link.
-        let (made, support, linker) = tokio::join!(all(build.units.iter().map(compile).collect()), support, Maker::start(yard, limits));
-        let (made, mut linker) = (made?, Some(linker?));
+        // The process that links is there when there is something to link; what it may read has to be there before it.
+        let linker = async {
+            let flags = self.inner.libraries.flags(yard, &build.link, &installed, limits).await;
+            Ok::<_, Unmade>((flags, Maker::start(yard, limits).await?))
+        };
+        let (made, support, linker) = tokio::join!(all(build.units.iter().map(compile).collect()), support, linker);
+        let (made, (flags, linker)) = (made?, linker?);
         let mut objects: Vec<_> = build.units.iter().zip(&made).map(|(unit, made)| (unit.object.clone(), made.path.clone())).collect();
         let mut argv = build.link.clone();
         for (unit, device) in build.units.iter().zip(&made).filter_map(|(unit, made)| Some((unit, made.device.clone()?))) {
@@ -307,14 +311,13 @@ impl Builds {
         }
         say("linking");
         let _turn = self.inner.turns.acquire().await;
-        if let Some(quick) = self.inner.libraries.instead(yard, &argv, &installed, limits).await
-            && let Some(linker) = linker.take()
-            && let Ok(library) = self.link(linker, build, &quick, &objects, &key).await
-        {
-            return Ok(library);
+        let Some(flags) = flags else { return self.link(linker, build, &argv, &objects, &key).await };
+        let (program, rest) = argv.split_at(1.min(argv.len()));
+        match self.link(linker, build, &[program, &flags, rest].concat(), &objects, &key).await {
+            Ok(library) => return Ok(library),
+            Err(unmade) => tracing::debug!(?unmade, "it is linked against torch's own libraries"),
         }
-        let linker = if let Some(linker) = linker { linker } else { Maker::start(yard, limits).await? };
-        self.link(linker, build, &argv, &objects, &key).await
+        self.link(Maker::start(yard, limits).await?, build, &argv, &objects, &key).await
     }
 
     async fn link(

@@ -18,10 +18,6 @@ use super::{Limits, Yard};
 /// Torch's libraries, as linkers are told of them; each is loaded as `libNAME.so`.
 const TORCH: [&str; 6] = ["c10", "c10_cuda", "torch", "torch_cpu", "torch_cuda", "torch_python"];
 
-/// A linker that takes half of the time of the usual one for this, and that not every system has: its flag, and the library beside the others that it
-/// has linked where it is there.
-const QUICK: (&str, &str) = ("-fuse-ld=gold", "gold");
-
 /// The folders of such libraries, one for each compiler, readable for every compiler.
 #[derive(Debug)]
 pub(super) struct Libraries {
@@ -39,13 +35,13 @@ impl Libraries {
         &self.folder
     }
 
-    /// The command that links a build against these, made where they are not there. It fails where a flag forbids open names.
-    pub(super) async fn instead(&self, yard: &impl Yard, argv: &[String], installed: &str, limits: &Limits) -> Option<Vec<String>> {
+    /// The flags with which a command links against these first, made where they are not there. It fails where another flag forbids open names.
+    pub(super) async fn flags(&self, yard: &impl Yard, argv: &[String], installed: &str, limits: &Limits) -> Option<[String; 2]> {
         let (program, rest) = argv.split_first()?;
         if !rest.iter().any(|word| word == "-ltorch") {
             return None;
         }
-        let folder = self.folder.join(key(&(installed, program, TORCH, QUICK)));
+        let folder = self.folder.join(key(&(installed, program, TORCH)));
         if !folder.is_dir() {
             let _turn = self.making.lock().await;
             if !folder.is_dir()
@@ -56,10 +52,7 @@ impl Libraries {
         }
         touch(&folder).ok()?;
         // Nobody needs a name of theirs, and they must not be left out for that.
-        let own = ["-Wl,--no-as-needed".to_owned(), format!("-L{}", folder.display())];
-        let chooses = rest.iter().any(|word| word.starts_with("-fuse-ld"));
-        let quick = (!chooses && folder.join(format!("lib{}.so", QUICK.1)).exists()).then(|| QUICK.0.to_owned());
-        Some([program.clone()].into_iter().chain(own).chain(quick).chain(rest.iter().cloned()).collect())
+        Some(["-Wl,--no-as-needed".to_owned(), format!("-L{}", folder.display())])
     }
 }
 
@@ -69,15 +62,12 @@ async fn make(yard: &impl Yard, program: &str, folder: &Path, limits: &Limits) -
     tokio::fs::create_dir_all(&partial).await.map_err(|error| error.to_string())?;
     let mut made = Ok(());
     for name in TORCH {
-        made = one(yard, program, &[], &partial, name, limits).await;
+        made = one(yard, program, &partial, name, limits).await;
         if made.is_err() {
             break;
         }
     }
-    if made.is_ok() {
-        let linked = one(yard, program, &[QUICK.0], &partial, QUICK.1, limits).await;
-        tracing::debug!(?linked, "the quick linker");
-    } else {
+    if made.is_err() {
         let emptied = async {
             tokio::fs::remove_dir_all(&partial).await?;
             tokio::fs::create_dir(&partial).await
@@ -88,11 +78,9 @@ async fn make(yard: &impl Yard, program: &str, folder: &Path, limits: &Limits) -
     made
 }
 
-async fn one(yard: &impl Yard, program: &str, flags: &[&str], folder: &Path, name: &str, limits: &Limits) -> Result<(), String> {
+async fn one(yard: &impl Yard, program: &str, folder: &Path, name: &str, limits: &Limits) -> Result<(), String> {
     let (source, library) = ("empty.cpp", format!("lib{name}.so"));
-    let named = format!("-Wl,-soname,{library}");
-    let rest = ["-shared", "-fPIC", "-nostdlib", &named, source, "-o", &library];
-    let argv: Vec<_> = [program].iter().chain(flags).chain(&rest).map(|word| (*word).to_owned()).collect();
+    let argv = [program, "-shared", "-fPIC", "-nostdlib", &format!("-Wl,-soname,{library}"), source, "-o", &library].map(str::to_owned);
     let mut maker = Maker::start(yard, limits).await.map_err(|unmade| format!("{unmade:?}"))?;
     let made = maker.make(&argv, json!({ source: "" })).await;
     let scratch = maker.worker.finish().await;
