@@ -27,14 +27,14 @@ const fn count(backend: Backend) -> usize {
 /// A batch of fewer calls is over too soon.
 const FEWEST_CALLS: usize = 3;
 
-/// It is stopped first when the second call has begun, or one of the next: who makes all in the first has that behind him then, while some thousandth of the
-/// batch's time may be left.
+/// On a GPU it is stopped first when the second call has begun, or one of the next: who makes all in the first only has to launch that, and has it behind
+/// him then. On a processor that takes as long as the batch, and what is left is over sooner than anybody is stopped.
 const FIRST: (u64, usize) = (2, 3);
 
-/// After which parts of the time that a batch takes it is stopped again, give or take a half: who makes all in another call may be anywhere.
+/// After which parts of the time that a batch takes it is stopped, give or take a half.
 const fn parts(backend: Backend) -> &'static [f64] {
     match backend {
-        Backend::Cpu => &[0.06, 0.2, 0.4],
+        Backend::Cpu => &[0.01, 0.06, 0.2, 0.4],
         Backend::Cuda => &[0.2],
     }
 }
@@ -60,13 +60,16 @@ pub(crate) async fn check(
     }
     let mut ready = late::place(problem, candidate, calls, Some(unseen), 0).await?;
     let counter = ready.placed.counter.ok_or_else(|| Stop::rejected("channel_tampering", "it does not say where it counts calls"))?;
-    let mut parts = parts(problem.setting.target.backend).iter().map(|part| Part {
+    let backend = problem.setting.target.backend;
+    let begun = FIRST.0 + random_below(FIRST.1.min(count - 2)) as u64;
+    let at_first = (backend == Backend::Cuda).then_some(Part { lasts: lasting, until: Some(begun), counter });
+    let later = parts(backend).iter().map(|part| Part {
         lasts: lasting.mul_f64(part * (0.5 + random_below(1001) as f64 / 1000.0)),
         until: None,
         counter,
     });
-    let begun = FIRST.0 + random_below(FIRST.1.min(count - 2)) as u64;
-    let first = Part { lasts: lasting, until: Some(begun), counter };
+    let mut parts = at_first.into_iter().chain(later);
+    let Some(first) = parts.next() else { return Ok(()) };
     let mut exchanged: Vec<(usize, u64)> = vec![];
     let mut halted = candidate.time_in_parts(&ready.calls, first).await?;
     while let Some((begun, asked)) = halted {
