@@ -2,12 +2,13 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::Duration;
 
 use kernelwright_evaluate::{CompileRequest, KernelCompiler};
 use kernelwright_profile::{ProfileError, ProfileRequest, Profiler, Settings, Taken};
 use kernelwright_protocol::{Backend, CompileOutcome, Metric, ProfilerKind, Target};
 use tokio::sync::{Mutex, MutexGuard};
+
+use crate::support::eventually;
 
 /// Large enough that no cache holds it: what it takes is memory's doing.
 const SCALE: &str = "
@@ -256,9 +257,7 @@ async fn the_worker_that_waits_inside_nsight_compute_is_started_once_and_for_the
     subject.profiler.prepare(Target::CPU);
     subject.profiler.prepare(NO_GPU);
     subject.profiler.prepare(NO_GPU);
-    while starts() == 0 {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually("a worker waits inside it", || starts() > 0).await;
     let error = async |candidate| {
         let asked = ProfileRequest { profiler: Some(ProfilerKind::Ncu), ..request(SCALE, candidate, NO_GPU) };
         subject.profiler.capture(&asked, &|_| {}).await.unwrap_err().code()

@@ -1,10 +1,14 @@
 //! One evaluator, every status, on the CPU with real torch: what an honest candidate gets, and what a dishonest one does.
 
+use std::cell::Cell;
+use std::convert::Infallible;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use kernelwright_evaluate::{BaselineChoice, EvaluateError, EvaluateRequest, Evaluator, Limits, Options};
 use kernelwright_protocol::{Evaluation, Target, Verdict};
+
+use crate::support::eventually;
 
 const PROBLEM: &str = r"
 import torch
@@ -97,6 +101,17 @@ impl Desk {
     /// Processes that were started from this desk's folder, less the nurseries, which stay for the next evaluation.
     fn processes(&self) -> usize {
         self.started().into_iter().filter(|(_, name)| name != "kw-nursery").count()
+    }
+
+    /// Kills the nurseries where a candidate's process runs; whether one was there.
+    fn kills_nurseries_beside_a_candidate(&self) -> bool {
+        let started = self.started();
+        if !started.iter().any(|(_, name)| name == "kw-untrusted") {
+            return false;
+        }
+        let nurseries = started.iter().filter(|(_, name)| name == "kw-nursery").map(|(pid, _)| pid);
+        // One that stands between a nursery and its worker has the same name, and may be gone by now.
+        nurseries.filter(|pid| std::process::Command::new("kill").arg("-9").arg(pid).status().unwrap().success()).count() > 0
     }
 
     /// Number and name of every process that was started from this desk's folder.
@@ -274,32 +289,29 @@ async fn a_cancelled_evaluation_leaves_no_process() {
         _ = running => panic!("it does not end by itself"),
         () = async { while !said.recv().await.unwrap().contains("trial 1") {} } => {}
     }
-    while desk.processes() > 0 {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually("no process is left", || desk.processes() == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn evaluations_go_on_when_nurseries_are_killed() {
     let desk = Desk::new();
     let candidate = module("import time\ntime.sleep(1)", RIGHT);
-    for _ in 0..2 {
-        // A worker may be there that was made ready before its nursery was killed, and the next nursery not yet.
+    let kills = Cell::new(0);
+    // A worker that was forked before its nursery was killed needs no other nursery, so not every evaluation has one to kill.
+    for _ in 0..4 {
         let kill = async {
-            loop {
-                let started = desk.started();
-                let nurseries = started.iter().filter(|(_, name)| name == "kw-nursery").map(|(pid, _)| pid);
-                // One that stands between a nursery and its worker has the same name, and may be gone by now.
-                let killed = nurseries.filter(|pid| std::process::Command::new("kill").arg("-9").arg(pid).status().unwrap().success());
-                if started.iter().any(|(_, name)| name == "kw-untrusted") && killed.count() > 0 {
-                    break;
-                }
+            while !desk.kills_nurseries_beside_a_candidate() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
+            kills.set(kills.get() + 1);
+            std::future::pending::<Infallible>().await
         };
-        let (evaluation, ()) = tokio::join!(desk.evaluate(PROBLEM, &candidate, checked()), kill);
-        let evaluation = evaluation.unwrap();
+        let evaluation = tokio::select! {
+            evaluation = desk.evaluate(PROBLEM, &candidate, checked()) => evaluation.unwrap(),
+            never = kill => match never {},
+        };
         assert_eq!(reading(&evaluation), "correct, not timed");
         assert!(!evaluation.findings.iter().any(|finding| finding.rule == "worker_not_forked"), "{:?}", evaluation.findings);
     }
+    assert!(kills.get() >= 2, "{} kills", kills.get());
 }

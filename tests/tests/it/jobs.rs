@@ -9,8 +9,7 @@ use rmcp::transport::TokioChildProcess;
 use rmcp::{RoleClient, ServiceExt};
 use serde_json::{Value, json};
 
-/// How often to look at processes that are about to start or to end.
-const GLANCE: std::time::Duration = std::time::Duration::from_millis(20);
+use crate::support::eventually;
 
 const PROBLEM: &str = r"
 import torch
@@ -94,9 +93,7 @@ impl Server {
     async fn started(&self, mark: &str) -> Value {
         let running = self.evaluate(&endless(mark), json!({"wait_s": 0})).await;
         assert_eq!(running["status"], "running", "{running}");
-        while !runs(mark) {
-            tokio::time::sleep(GLANCE).await;
-        }
+        eventually("the candidate's process runs", || runs(mark)).await;
         running["job_id"].clone()
     }
 
@@ -158,7 +155,5 @@ async fn a_host_that_leaves_takes_its_jobs_with_it() {
     server.started(&mark).await;
     server.client.cancel().await.unwrap();
     let folder = server.home.path().to_string_lossy().into_owned();
-    while runs(&mark) || runs_below(&folder) {
-        tokio::time::sleep(GLANCE).await;
-    }
+    eventually("no process is left", || !runs(&mark) && !runs_below(&folder)).await;
 }

@@ -7,6 +7,8 @@ use kernelwright_harness::{Interpreter, Launch, Nursery, Package, Role, Scratch,
 use kernelwright_protocol::Backend;
 use serde_json::{Value, json};
 
+use crate::support::eventually;
+
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// What launches need, in a cache of its own.
@@ -181,9 +183,7 @@ async fn fifty_workers_leave_nothing_behind() {
         } else {
             drop(worker);
         }
-        while PathBuf::from(format!("/proc/{pid}")).exists() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        eventually("the worker is gone", || !PathBuf::from(format!("/proc/{pid}")).exists()).await;
     }
     for (mut times, how) in times.into_iter().zip(["on demand", "ahead of time"]) {
         times.sort();
@@ -192,11 +192,7 @@ async fn fifty_workers_leave_nothing_behind() {
     // Tests beside this one open a few in the same process; fifty workers that left one each would have left fifty.
     assert!(descriptors("self").unwrap() < before.0 + 25);
     // It closes the last worker's end of a channel after it has answered, when it has a processor again.
-    let closing = Instant::now();
-    while descriptors(&nursery.pid().to_string()) != before.1 && closing.elapsed() < LIMIT {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    assert_eq!(descriptors(&nursery.pid().to_string()), before.1);
+    eventually("the nursery has no more open than before", || descriptors(&nursery.pid().to_string()) == before.1).await;
     assert_eq!(children(nursery.pid()), Vec::<String>::new());
     // Its own and the nursery's folders are what is left.
     assert_eq!(std::fs::read_dir(yard.cache.path().join("scratch")).unwrap().count(), 1);

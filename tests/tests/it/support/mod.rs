@@ -4,6 +4,7 @@ pub mod endpoint;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 use kernelwright_tests::{binary, python, repository};
 use serde_json::Value;
@@ -38,6 +39,18 @@ pub fn said(command: &mut Command) -> Said {
 /// A recording or problem of the repository's tests.
 pub fn fixture(path: &str) -> PathBuf {
     repository().join("tests").join(path)
+}
+
+/// How long anything may take that comes about by itself, on a machine that has other things to do.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Waits for what comes about by itself; a test whose condition never holds fails, and says for what it has waited.
+pub async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < PATIENCE, "waited {} s for this: {what}", PATIENCE.as_secs());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 /// The only run folder below `home`.
