@@ -35,7 +35,7 @@ pub(crate) struct Passed {
     pub(crate) written_per_call: u64,
     /// What one call returns.
     pub(crate) returned: Returned,
-    /// Draws in which a few elements decide, as far as the reference has answers on them.
+    /// Draws that decide what the problem's own do not, as far as the reference has answers on them.
     pub(crate) decisive: Vec<DrawKind>,
 }
 
@@ -104,7 +104,7 @@ pub(crate) async fn check(
             again(problem, candidate, &label, reload, &mut passed).await?;
         } else {
             problem.forget(&[entry]).await?;
-            if draws::DECISIVE.contains(&draw.kind) && passed.trials.skipped.len() == skipped {
+            if inputs.decides && draws::DECISIVE.contains(&draw.kind) && passed.trials.skipped.len() == skipped {
                 passed.decisive.push(draw.kind);
             }
         }

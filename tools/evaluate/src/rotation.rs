@@ -201,7 +201,7 @@ mod tests {
 
     fn inputs(tensors: &[&Value], structures: Vec<Option<Places>>) -> Inputs {
         let tensors = tensors.iter().copied().cloned().collect();
-        Inputs { tree: Value::Null, tensors, arena: None, label: String::new(), structures: structures.into() }
+        Inputs { tree: Value::Null, tensors, arena: None, label: String::new(), decides: false, structures: structures.into() }
     }
 
     /// The same figures as in the trusted worker's tests (`test_values.py`).

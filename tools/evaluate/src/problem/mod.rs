@@ -99,8 +99,8 @@ impl Problem {
             skipped => return Ok(skipped),
         };
         Ok(match self.expect(entry).await? {
-            Some(reason) => Err(format!("{}: {reason}", inputs.label)),
-            None => Ok(inputs),
+            Err(reason) => Err(format!("{}: {reason}", inputs.label)),
+            Ok(decides) => Ok(Inputs { decides, ..inputs }),
         })
     }
 
@@ -144,21 +144,23 @@ impl Problem {
         Ok(drawn.inputs(fds, &self.facts.structures))
     }
 
-    /// Computes the expected outputs of an entry; the reason, where the reference cannot.
-    async fn expect(&mut self, entry: u32) -> Result<Option<String>, EvaluateError> {
+    /// Computes the expected outputs of an entry, and says whether its draw decides what it is there for; the reason, where the reference cannot.
+    async fn expect(&mut self, entry: u32) -> Result<Result<bool, String>, EvaluateError> {
         #[derive(Deserialize)]
         struct Expected {
             #[serde(default)]
             skipped: Option<String>,
             #[serde(default)]
             rounding_decides: bool,
+            #[serde(default)]
+            decides: bool,
         }
         let (expected, _): (Expected, _) = self.ask("expect", json!({"entry": entry}), &[]).await?;
         if expected.rounding_decides && self.facts.degenerate.is_none() {
             self.facts.degenerate = Some("inputs that differ in their last digits change its outputs as much as they are large".to_owned());
             self.note_degenerate();
         }
-        Ok(expected.skipped)
+        Ok(expected.skipped.map_or(Ok(expected.decides), Err))
     }
 
     /// Compares what a call has left behind with what is expected for its entry.

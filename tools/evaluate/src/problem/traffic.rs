@@ -18,6 +18,8 @@ pub(crate) struct Inputs {
     pub(crate) tensors: Vec<Value>,
     pub(crate) arena: Option<OwnedFd>,
     pub(crate) label: String,
+    /// Whether they are known to decide what their kind of draw is there for.
+    pub(crate) decides: bool,
     /// As in [`super::Facts`].
     pub(crate) structures: Arc<[Option<Places>]>,
 }
@@ -47,7 +49,7 @@ impl Drawn {
     pub(super) fn inputs(self, fds: Vec<OwnedFd>, structures: &Arc<[Option<Places>]>) -> Inputs {
         // How many there are may depend on chance, and with that which is which.
         let structures = if structures.len() == self.tensors.len() { Arc::clone(structures) } else { Arc::default() };
-        Inputs { tree: self.inputs, tensors: self.tensors, arena: fds.into_iter().next(), label: self.label, structures }
+        Inputs { tree: self.inputs, tensors: self.tensors, arena: fds.into_iter().next(), label: self.label, decides: false, structures }
     }
 }
 

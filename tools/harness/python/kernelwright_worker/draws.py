@@ -34,8 +34,10 @@ LABELS = {
 }
 
 #: So many elements are singled out in `uneven` and `spiked` draws, or one in so many where there are few; all others shrink by powers of two until they
-#: add up to as much as these, or by the most that sums and 16 bits bear. `spiked` ones grow by a factor.
-_SINGLED, _AMONG, _SHRUNK, _SHRUNK_SHORT, _SPIKE = 32, 16, 20, 8, 64.0
+#: add up to as much as these, or by the most that sums and 16 bits bear.
+_SINGLED, _AMONG, _SHRUNK, _SHRUNK_SHORT = 32, 16, 20, 8
+#: `spiked` ones grow by one of these factors: of many elements, or under a root, a small one decides nothing.
+SPIKES = (64.0, 64.0**2, 64.0**3, 64.0**4)
 #: One element in so many changes in a `touched` draw, all of them in a row.
 _TOUCHED = 512
 
@@ -47,9 +49,10 @@ def transform(
     seed: int = 0,
     structures: Sequence[Structure | None] = (),
     constant: Sequence[bool] = (),
+    spike: float = SPIKES[0],
 ) -> tuple[list[Any], str | None]:
     """The inputs changed as `kind` says, in memory of their own, and why the draw is worth nothing, if so. `seed` decides what is touched, and how it
-    is nudged; `structures` are those of the inputs' tensors, and `constant` says which of them are the same in every draw."""
+    is nudged; `structures` are those of the inputs' tensors, `constant` says which of them are the same in every draw, and `spike` how large spikes are."""
     if kind not in LABELS:
         raise WorkerError("internal", "draw", f"a draw of kind {kind!r}")
     if kind == "problem":
@@ -73,7 +76,7 @@ def transform(
             if kind == "touched":
                 _touch(elements, random_numbers, free)
             elif kind in ("uneven", "spiked"):
-                _single_out(elements, random_numbers, free, kind == "spiked")
+                _single_out(elements, random_numbers, free, spike if kind == "spiked" else None)
             else:
                 change(elements)
             if structure is not None:
@@ -119,7 +122,7 @@ def _specialise(elements: Tensor) -> None:
     before[0] = float("nan")
 
 
-def _single_out(elements: Tensor, random_numbers: random.Random, free: Tensor | None, grow: bool) -> None:
+def _single_out(elements: Tensor, random_numbers: random.Random, free: Tensor | None, spike: float | None) -> None:
     """A few elements in places that nobody knows decide what a reduction comes to: who takes a sample, or remembers, is wrong."""
     among = elements.numel() if free is None else free.shape[0]
     count = min(_SINGLED, among // _AMONG)
@@ -128,8 +131,8 @@ def _single_out(elements: Tensor, random_numbers: random.Random, free: Tensor | 
     chosen = torch.tensor(random_numbers.sample(range(among), count), device=elements.device)
     where = torch.unravel_index(chosen, elements.shape) if free is None else free[chosen].unbind(1)
     kept = elements[where].clone()
-    if grow:
-        elements[where] = kept * _SPIKE
+    if spike is not None:
+        elements[where] = kept * spike
         return
     most = _SHRUNK_SHORT if elements.dtype == torch.float16 else _SHRUNK
     elements.mul_(0.5 ** min(most, (elements.numel() // count).bit_length()))

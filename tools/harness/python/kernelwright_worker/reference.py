@@ -33,6 +33,8 @@ SLOW_FIRST_RUN_NS = 2_000_000_000
 
 #: Runs that have to agree with the one before them.
 _REPEATS = 2
+#: The error over tolerance from which on two outputs are far apart: a sample that has its share of the large elements still misses what they add up to.
+_FAR = 16.0
 #: Ways in which last digits of inputs are changed; two values that are nearly tied come in either order in some of them.
 _NUDGES = 12
 #: Of these so many show whether a reference is mostly noise: of what is added to something large, one alone may change too little.
@@ -178,6 +180,11 @@ class Reference:
         """Whether it gives these outputs again, within what a candidate may be off."""
         expected = Expected(outputs, outputs, extent=Extent.FIRST_MISMATCH, precision=self._device.precision)
         return not any(compare(expected, self.run(inputs)[0], "output").mismatches for _ in range(_REPEATS))
+
+    def are_far(self, first: Any, second: Any) -> bool:
+        """Whether two outputs are many times the tolerance apart, or differ in what has none."""
+        mismatches = compare(Expected(first, first, precision=self._device.precision), second, "output").mismatches
+        return any(mismatch["error_over_tolerance"] is None or mismatch["error_over_tolerance"] >= _FAR for mismatch in mismatches)
 
     def copies(self, inputs: list[Any]) -> list[Any]:
         """The inputs in memory of their own."""

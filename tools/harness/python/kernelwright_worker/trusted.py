@@ -22,7 +22,7 @@ from .channel import Channel, Reply, WorkerError, serve
 from .compare import Comparison, Expected, NanRule, compare, is_rounding_alone, sizes_of_few
 from .delivery import deliver
 from .device import Device, keep_freed_memory
-from .draws import LABELS, fills, transform
+from .draws import LABELS, SPIKES, fills, transform
 from .problem import Problem
 from .layout import same_bits
 from .locations import Locations
@@ -118,6 +118,8 @@ class _Loaded:
         self._expected: dict[int, Expectation] = {}
         #: Of outputs with few elements, by path, on the problem's own draw.
         self._sizes: dict[str, float] = {}
+        #: By which of the factors spikes have to grow to decide what a reduction comes to, once that is known.
+        self._spike: float | None = None
         #: One for each tensor of the selected set of inputs.
         self._structures: list[Structure | None] = []
         #: For each of them, whether it is the same in every draw.
@@ -161,6 +163,7 @@ class _Loaded:
         self._batch.clear()
         self.forget({"all": True}, [])
         self._problem.select(body["set"])
+        self._spike = None
         self._reference.renew()
         self._baselines = Baselines(self._reference, self._device)
         return self.facts()
@@ -168,13 +171,57 @@ class _Loaded:
     def draw(self, body: dict[str, Any], _fds: list[int]) -> Reply:
         entry, kind, base = body["entry"], body["kind"], body.get("base")
         inputs = self._problem.inputs(int(body["seed"]), self._device) if base is None else self._base(base)
-        known = structure.fitting(self._structures, inputs)
-        inputs, skipped = transform(inputs, kind, self._device.torch, int(body["seed"]), known, self._constant)
+        inputs, skipped = self._transformed(inputs, kind, int(body["seed"]))
         self._forget(entry)
         if skipped is not None:
             return Reply({"inputs": None, "tensors": [], "label": LABELS[kind], "skipped": skipped})
         self._inputs[entry], self._kinds[entry] = inputs, kind
         return self.share(body, [])
+
+    def _transformed(self, inputs: list[Any], kind: str, seed: int) -> tuple[list[Any], str | None]:
+        known = structure.fitting(self._structures, inputs)
+
+        def changed(spike: float) -> tuple[list[Any], str | None]:
+            return transform(inputs, kind, self._device.torch, seed, known, self._constant, spike)
+
+        if kind != "spiked" or self._spike is not None:
+            return changed(self._spike or SPIKES[0])
+        self._spike = SPIKES[0]
+        for spike in SPIKES:
+            spiked, skipped = changed(spike)
+            if skipped is not None:
+                break
+            outputs = self._outputs(spiked)
+            if outputs is None or no_answer(outputs, kind) is not None:
+                break
+            if self._tells_from_base(outputs):
+                self._spike = spike
+                return spiked, None
+        return changed(self._spike)
+
+    def _outputs(self, inputs: list[Any]) -> Any:
+        """What the reference gives; nothing where it does not run."""
+        try:
+            return self._reference.run(inputs)[0]
+        except WorkerError as error:
+            if "CUDA error" in error.message:
+                raise
+            return None
+
+    def _tells_from_base(self, outputs: Any) -> bool:
+        """Whether outputs are far from those of the problem's own draw."""
+        expected = self._expected.get(0)
+        return expected is None or self._reference.are_far(expected.outputs.baseline, outputs)
+
+    def _decides(self, kind: str, entry: int, outputs: Any) -> bool:
+        """Whether a few elements of a draw decide what it comes to: of a root, or of what is bounded, they may not."""
+        if kind == "spiked":
+            return self._tells_from_base(outputs)
+        if kind == "uneven":
+            seed = self._seed + 1 + entry
+            others = self._outputs(self._transformed(self._problem.inputs(seed, self._device), kind, seed)[0])
+            return others is not None and self._reference.are_far(outputs, others)
+        return True
 
     def share(self, body: dict[str, Any], _fds: list[int]) -> Reply:
         entry = body["entry"]
@@ -235,7 +282,8 @@ class _Loaded:
         if reason is None:
             self._expected[entry] = expectation
         worthless = kind == "problem" and is_rounding_alone(expectation.outputs)
-        return {"skipped": reason, "double": expectation.double, "rounding_decides": worthless}
+        decides = reason is None and self._decides(kind, entry, expectation.outputs.baseline)
+        return {"skipped": reason, "double": expectation.double, "rounding_decides": worthless, "decides": decides}
 
     def _rounding_decides(self, inputs: list[Any], baseline: Any) -> bool:
         """Whether integers or bools of the outputs change with the last digits of the inputs: equal rows and zeros make ties that are nobody's fault."""
