@@ -86,6 +86,8 @@ pub(crate) struct Call {
     pub(crate) wall: Duration,
     /// How many bytes it had to write.
     pub(crate) written: u64,
+    /// Whether outputs lie in the memory of inputs.
+    pub(crate) returns_inputs: bool,
 }
 
 /// A timed batch.
@@ -189,6 +191,7 @@ impl Candidate {
         let reply = self.ask(Phase::Run, "run", json!({"entry": entry, "poison": true}), &[]).await?;
         let Claim { outputs, tensors } = claim(reply.ok)?;
         let written = wire::written_bytes(&tensors, &given.located);
+        let returns_inputs = wire::share_memory(&tensors, &given.located);
         let mut all: Vec<Value> = tensors.iter().chain(&given.located).cloned().collect();
         let arena = self.read(&mut all, self.limits.memory.0.saturating_mul(2)).await?;
         let after = all.split_off(tensors.len());
@@ -196,6 +199,7 @@ impl Candidate {
             outcome: Outcome { outputs, tensors: all, after: given.tree.clone(), after_tensors: after, arena },
             wall: reply.wall,
             written,
+            returns_inputs,
         })
     }
 

@@ -17,9 +17,6 @@ use crate::wire;
 /// The entry of the touched inputs, beside those of the trials.
 const TOUCHED: u32 = BASE + 3;
 
-/// How often, in different places: who looks at a few dozen elements sees one change of twenty.
-const TOUCHES: usize = 2;
-
 /// What the trials found about a candidate that passed them all.
 #[derive(Debug)]
 pub(crate) struct Passed {
@@ -121,9 +118,10 @@ async fn again(
     reload: &Reload<'_>,
     passed: &mut Passed,
 ) -> Result<(), Stop> {
-    for _ in 0..TOUCHES {
-        let Ok(touched) = transformed(problem, TOUCHED, draws::touched(), reload).await? else { break };
-        let label = format!("{label}, a few elements changed in place");
+    for draw in draws::changed_in_place() {
+        let Ok(touched) = transformed(problem, TOUCHED, draw, reload).await? else { continue };
+        let what = if draw.kind == DrawKind::Flipped { "the signs of a few elements" } else { "a few elements" };
+        let label = format!("{label}, {what} changed in place");
         trial(problem, candidate, Entries { ours: TOUCHED, theirs: BASE }, &touched, &label, passed).await?;
         problem.forget(&[TOUCHED]).await?;
     }
@@ -170,6 +168,11 @@ pub(crate) fn base_failed(message: String) -> EvaluateError {
     EvaluateError::Problem(Refusal { kind: "problem_run".to_owned(), phase: "expect".to_owned(), message, traceback: String::new() })
 }
 
+/// Whoever changes the result of such a call changes its inputs, and nothing was computed.
+pub(crate) fn returned_inputs() -> Stop {
+    Stop::rejected("output_memory", "an output lies in the memory of an input, where those of the reference have memory of their own")
+}
+
 /// Under which names the two sides have the inputs of a call.
 #[derive(Clone, Copy)]
 struct Entries {
@@ -193,6 +196,9 @@ async fn trial(
 ) -> Result<Call, Stop> {
     let given = candidate.give(entries.theirs, inputs).await?;
     let call = candidate.run(entries.theirs, &given).await?;
+    if call.returns_inputs && !problem.facts.returns_inputs {
+        return Err(returned_inputs());
+    }
     let comparison = problem.compare(entries.ours, &call.outcome).await?;
     if let Some(reason) = &comparison.undecided {
         passed.trials.ran.retain(|ran| *ran != inputs.label);

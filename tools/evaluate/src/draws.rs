@@ -21,6 +21,8 @@ pub(crate) enum DrawKind {
     Filled,
     /// The base entry's inputs with a few elements changed.
     Touched,
+    /// The same with their signs changed.
+    Flipped,
 }
 
 impl DrawKind {
@@ -37,6 +39,7 @@ impl DrawKind {
             Self::Spiked => "spiked",
             Self::Filled => "filled",
             Self::Touched => "touched",
+            Self::Flipped => "flipped",
         }
     }
 }
@@ -64,9 +67,10 @@ pub(crate) fn plan(trials: NonZeroU32, facts: &Facts) -> Vec<Draw> {
 /// Draws that decide what the problem's own do not: what a reduction comes to, and whether inputs are read that are always the same.
 pub(crate) const DECISIVE: [DrawKind; 3] = [DrawKind::Uneven, DrawKind::Spiked, DrawKind::Filled];
 
-/// The base entry's inputs once more, a few elements changed: what is remembered by address or by a look at some elements is then wrong.
-pub(crate) fn touched() -> Draw {
-    of_kind(DrawKind::Touched)
+/// The base entry's inputs once more, a few elements changed, and that in several places, since who looks at a few dozen elements sees one change of twenty:
+/// what is remembered by address or by a look at some elements is then wrong, and in the last of them what takes signs for granted.
+pub(crate) fn changed_in_place() -> [Draw; 3] {
+    [DrawKind::Touched, DrawKind::Touched, DrawKind::Flipped].map(of_kind)
 }
 
 /// Inputs of the problem's own distribution under a seed of their own.

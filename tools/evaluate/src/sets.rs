@@ -82,6 +82,8 @@ impl Problem {
             reduces: bool,
             #[serde(default)]
             has_constants: bool,
+            #[serde(default)]
+            returns_inputs: bool,
             reference_ns: u64,
             #[serde(default)]
             device_memory: Option<u64>,
@@ -91,11 +93,22 @@ impl Problem {
         self.moves = None;
         let (new, _): (Selected, _) = self.ask("select", json!({"set": set}), &[]).await?;
         self.sets.selected = set;
-        let Facts { inputs, outputs, degenerate, structures, structure, reduces, has_constants, reference_ns, device_memory, .. } =
-            &mut self.facts;
+        let Facts {
+            inputs,
+            outputs,
+            degenerate,
+            structures,
+            structure,
+            reduces,
+            has_constants,
+            returns_inputs,
+            reference_ns,
+            device_memory,
+            ..
+        } = &mut self.facts;
         (*inputs, *outputs, *degenerate) = (new.inputs, new.outputs, new.degenerate);
         (*structures, *structure) = (new.structures, new.structure);
-        (*reduces, *has_constants) = (new.reduces, new.has_constants);
+        (*reduces, *has_constants, *returns_inputs) = (new.reduces, new.has_constants, new.returns_inputs);
         (*reference_ns, *device_memory) = (new.reference_ns, new.device_memory);
         self.note_degenerate();
         Ok(())

@@ -14,7 +14,7 @@ use crate::candidate::{Batch, Candidate};
 use crate::checks::{Checks, Turn};
 use crate::clocks::{agree, disagreement, time_of};
 use crate::cores::SameCore;
-use crate::correctness::Returned;
+use crate::correctness::{Returned, returned_inputs};
 use crate::draws::{DrawKind, random_below};
 use crate::interrupted;
 use crate::late::{self, Ready};
@@ -24,6 +24,7 @@ use crate::singles;
 use crate::statistics::{median, spread};
 use crate::verdict::Stop;
 use crate::waits::Waits;
+use crate::wire::share_memory;
 
 /// The most pairs where the request names no number: a device of one's own is quieter than processors that others use too.
 fn most_pairs(backend: Backend) -> usize {
@@ -103,6 +104,8 @@ pub(crate) struct Session {
     pub(crate) build: Duration,
     pub(crate) first_call: Duration,
     pub(crate) returned: Returned,
+    /// Whether outputs may lie in the memory of inputs.
+    pub(crate) returns_inputs: bool,
     pub(crate) trials: Trials,
     /// What inputs of timed calls may be drawn as beside the problem's own way.
     pub(crate) decisive: Vec<DrawKind>,
@@ -339,7 +342,7 @@ pub(crate) async fn time_candidate(
     overhead: Duration,
     turn: Turn,
     checks: &Checks,
-    &Session { backend, returned, .. }: &Session,
+    &Session { backend, returned, returns_inputs, .. }: &Session,
 ) -> Result<Timed, Stop> {
     let waits = Waits::of(candidate.pid(), backend);
     let Batch { wall, stopping, inner } = candidate.time(calls).await?;
@@ -353,6 +356,10 @@ pub(crate) async fn time_candidate(
     let charged = time_of(wall, overhead, inner) + stopping.saturating_sub(to_stop(backend)) + asked.saturating_sub(allowed);
     let lasting = outputs.lasting();
     let chosen = checks.choose(&lasting, late, turn);
+    let is_returned = |&call: &usize| outputs.call(call).zip(placed.call(call)).is_some_and(|(own, given)| share_memory(&own.1, &given.1));
+    if !returns_inputs && chosen.iter().any(is_returned) {
+        return Err(returned_inputs());
+    }
     let unverified = if chosen.is_empty() {
         None
     } else {

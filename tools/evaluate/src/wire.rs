@@ -74,6 +74,12 @@ pub(crate) fn written_bytes(outputs: &[Value], inputs: &[Value]) -> u64 {
     written
 }
 
+/// Whether any of these tensors lies in the memory of one of those.
+pub(crate) fn share_memory(these: &[Value], those: &[Value]) -> bool {
+    let given: Vec<_> = those.iter().filter_map(place).collect();
+    these.iter().filter_map(place).any(|new| given.iter().any(|old| new.overlaps(old)))
+}
+
 /// Where a tensor's window lies.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Place {

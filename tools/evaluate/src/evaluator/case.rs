@@ -163,6 +163,7 @@ impl Case<'_> {
             build,
             first_call: passed.first_call,
             returned: passed.returned,
+            returns_inputs: problem.facts.returns_inputs,
             trials: passed.trials.clone(),
             decisive: std::mem::take(&mut passed.decisive),
         };

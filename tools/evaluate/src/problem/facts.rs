@@ -35,6 +35,9 @@ pub(crate) struct Facts {
     /// Whether what a call gives depends on the calls before it.
     #[serde(default)]
     pub(crate) carries_state: bool,
+    /// Whether its outputs lie in the memory of its inputs.
+    #[serde(default)]
+    pub(crate) returns_inputs: bool,
     /// One run of the reference.
     pub(crate) reference_ns: u64,
     /// Device memory that was free; absent on `cpu`.

@@ -107,7 +107,7 @@ impl Problem {
     /// Makes the inputs of one call; the reason, where there are none of this kind.
     pub(crate) async fn draw_only(&mut self, entry: u32, draw: Draw) -> Result<Result<Inputs, String>, EvaluateError> {
         let mut fields = json!({"entry": entry, "seed": draw.seed, "kind": draw.kind.as_str()});
-        if draw.kind == DrawKind::Touched {
+        if matches!(draw.kind, DrawKind::Touched | DrawKind::Flipped) {
             fields["base"] = BASE.into();
         }
         let (drawn, fds): (Drawn, _) = self.ask("draw", fields, &[]).await?;

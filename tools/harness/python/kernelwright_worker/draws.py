@@ -30,6 +30,7 @@ LABELS = {
     "spiked": "a few elements far larger",
     "filled": "other values in what is the same in every draw",
     "touched": "the first inputs again, a few elements changed",
+    "flipped": "the first inputs again, the signs of a few elements changed",
     "nudged": "last digits changed",
 }
 
@@ -38,8 +39,9 @@ LABELS = {
 _SINGLED, _AMONG, _SHRUNK, _SHRUNK_SHORT = 32, 16, 20, 8
 #: `spiked` ones grow by one of these factors: of many elements, or under a root, a small one decides nothing.
 SPIKES = (64.0, 64.0**2, 64.0**3, 64.0**4)
-#: One element in so many changes in a `touched` draw, all of them in a row.
+#: One element in so many changes in a `touched` or `flipped` draw, all of them in a row, by such a factor.
 _TOUCHED = 512
+_FACTORS = {"touched": 0.75, "flipped": -1.0}
 
 
 def transform(
@@ -73,8 +75,8 @@ def transform(
         if can_scale(tensor) and tensor.numel():
             elements = elements.detach()
             free = structure and structure.free()
-            if kind == "touched":
-                _touch(elements, random_numbers, free)
+            if kind in _FACTORS:
+                _touch(elements, random_numbers, free, _FACTORS[kind])
             elif kind in ("uneven", "spiked"):
                 _single_out(elements, random_numbers, free, spike if kind == "spiked" else None)
             else:
@@ -164,9 +166,9 @@ def _filled(inputs: list[Any], device: torch.device, seed: int, constant: Sequen
     return map_tensors(inputs, changed)
 
 
-def _touch(elements: Tensor, random_numbers: random.Random, free: Tensor | None) -> None:
-    """Changes a short run of elements, so that what was remembered by a look at some of the inputs is remembered wrongly; one of those in `free`,
-    by index, where not all may be changed."""
+def _touch(elements: Tensor, random_numbers: random.Random, free: Tensor | None, factor: float) -> None:
+    """Changes a short run of elements, so that what was remembered by a look at some of the inputs is remembered wrongly, and what is so in the problem's
+    draws alone is not taken for granted; one of those in `free`, by index, where not all may be changed."""
     among = elements.numel() if free is None else free.shape[0]
     count = -(-among // _TOUCHED)
     start = random_numbers.randrange(among - count + 1)
@@ -175,7 +177,7 @@ def _touch(elements: Tensor, random_numbers: random.Random, free: Tensor | None)
     else:
         # Elements may be laid out in any way: by index, not by a flat view.
         where = torch.unravel_index(torch.arange(start, start + count, device=elements.device), elements.shape) if elements.dim() else ()
-    elements[where] = elements[where] * 0.75
+    elements[where] = elements[where] * factor
 
 
 #: Odd numbers that fit 32 bits with their sign; the last one also tells keys apart.

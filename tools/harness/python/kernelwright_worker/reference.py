@@ -33,6 +33,8 @@ SLOW_FIRST_RUN_NS = 2_000_000_000
 
 #: Runs that have to agree with the one before them.
 _REPEATS = 2
+#: What takes the place of a NaN, in turns: what is chosen beside one of them may by chance be what is chosen beside a NaN. Far larger ones would saturate.
+_FINITE = (0.0, 8.0)
 #: The error over tolerance from which on two outputs are far apart: a sample that has its share of the large elements still misses what they add up to.
 _FAR = 16.0
 #: Ways in which last digits of inputs are changed; two values that are nearly tied come in either order in some of them.
@@ -63,6 +65,8 @@ class Expectation:
     after: list[Any] | None
     #: Whether the expected values are float64.
     double: bool
+    #: Whether it gives other integers in float64, more than a few: ties that are none there.
+    integers_differ: bool = False
 
 
 class Reference:
@@ -80,6 +84,8 @@ class Reference:
         self._stateful = False
         #: Whether a call's outputs depend on the calls before it: every call that is compared begins with the initial state.
         self.carries_state = False
+        #: Whether outputs lie in the memory of inputs.
+        self.returns_inputs = False
         self._double: nn.Module | None = None
         self._double_ns: int | None = None
         self._no_double: str | None = None
@@ -98,7 +104,9 @@ class Reference:
         is_lazy = any(isinstance(tensor, nn.parameter.UninitializedTensorMixin) for tensor in [*self.module.parameters(), *self.module.buffers()])
         if not self._stateful:
             self._snapshot = Snapshot.of(self.module)
-        outputs, _after, nanoseconds = self.run(inputs)
+        outputs, after, nanoseconds = self.run(inputs)
+        given = {tensor.untyped_storage().data_ptr() for tensor in tensors_of(after)}
+        self.returns_inputs = any(tensor.untyped_storage().data_ptr() in given for tensor in tensors_of(outputs) if tensor.numel())
         if is_lazy:
             self._initial, self._snapshot = self._state(), Snapshot.of(self.module)
         self._stateful = self._snapshot.is_changed()
@@ -209,7 +217,8 @@ class Reference:
         gap = self._gap(inputs, baseline, precise, apart)
         if gap is _Gap.ANOTHER:
             # On other inputs it may be the same one.
-            return Expectation(of(baseline, baseline), after if changed else None, False)
+            differ = any(one.typical > 0 for one, leaf in zip(apart, _leaves(baseline)) if not (leaf.is_floating_point() or leaf.is_complex()))
+            return Expectation(of(baseline, baseline), after if changed else None, False, differ)
         # Numbers become tensors for a moment only, whose identities others may have later.
         lasting = {id(tensor) for tensor in tensors_of(precise)}
         distances = {id(leaf): distance for leaf, distance in zip(_leaves(precise), apart) if id(leaf) in lasting}
@@ -255,10 +264,14 @@ class Reference:
                 return
             yield self.run(changed)[0]
 
-    def _without_nan(self, inputs: list[Any]) -> Any:
-        """Outputs for inputs with zeros in the place of NaN."""
-        zeros = map_tensors(self.copies(inputs), lambda tensor: tensor.masked_fill_(torch.isnan(tensor), 0.0) if tensor.is_floating_point() else tensor)
-        return self.run(zeros)[0]
+    def _without_nan(self, inputs: list[Any]) -> Iterator[Any]:
+        """Outputs for inputs with finite values in the place of NaN, and of infinities, of which differences and quotients are NaN."""
+        for finite in _FINITE:
+
+            def replaced(tensor: Tensor) -> Tensor:
+                return tensor.masked_fill_(~torch.isfinite(tensor), finite) if tensor.is_floating_point() else tensor
+
+            yield self.run(map_tensors(self.copies(inputs), replaced))[0]
 
     def _run_double(self, inputs: list[Any]) -> Any:
         if self._no_double is not None:

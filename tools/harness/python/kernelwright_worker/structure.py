@@ -20,6 +20,8 @@ from .trees import tensors_of
 
 #: Places of which elements are moved about, at most.
 _MOST_PLACES = 4096
+#: One zero in so many may be so by chance: numbers drawn from 0 to 1 are zero now and then.
+_BY_CHANCE = 256
 #: Fewer values than this come in ascending order by chance.
 _FEWEST_IN_ORDER = 4
 
@@ -106,9 +108,7 @@ def _floats(first: Tensor, second: Tensor) -> Structure | None:
     """The structure of a floating tensor: what it is, or that there are gaps between its elements."""
     if not can_scale(first):
         return None
-    zeros: Tensor | None = first == 0
-    if zeros.all() or not zeros.any() or not torch.equal(zeros, second == 0):
-        zeros = None
+    zeros = _zeros(first, second)
     symmetric = all(_is_symmetric(tensor) for tensor in (first, second))
     ascending = all(_is_ascending(tensor) for tensor in (first, second))
     # What is the same every time may be a mask or a table, and has to be read.
@@ -131,6 +131,14 @@ def _floats(first: Tensor, second: Tensor) -> Structure | None:
         row, column = places // side % side, places % side
         mirrors = places + (column - row) * side + (row - column)
     return _over(first, places, mirrors, zeros, symmetric, ascending)
+
+
+def _zeros(first: Tensor, second: Tensor) -> Tensor | None:
+    """Where both are zero, if that is not everywhere, and few others are zero in one of them."""
+    one, other = first == 0, second == 0
+    zeros = one & other
+    count = int(zeros.sum())
+    return zeros if 0 < count < zeros.numel() and _BY_CHANCE * int((one ^ other).sum()) <= count else None
 
 
 def _integers(first: Tensor, second: Tensor) -> Structure:

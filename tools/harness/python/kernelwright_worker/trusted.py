@@ -141,6 +141,7 @@ class _Loaded:
             "reduces": reduces(inputs, outputs),
             "has_constants": any(fills(tensor) for tensor, same in zip(tensors_of(inputs), self._constant) if same),
             "carries_state": self._reference.carries_state,
+            "returns_inputs": self._reference.returns_inputs,
             "structures": [found and found.to_json() for _tensor, found in known],
             "structure": [
                 f"tensor {index + 1} of the inputs, {describe(tensor)}, is {found.told()}" for index, (tensor, found) in enumerate(known) if found and found.told()
@@ -265,7 +266,7 @@ class _Loaded:
         entry = body["entry"]
         kind = self._kinds.get(entry, "problem")
         try:
-            expectation = self._reference.expect(self._base(entry), NanRule.ANYTHING if kind == "special" else NanRule.MUST_MATCH)
+            expectation = self._reference.expect(self._base(entry), NanRule.ANYTHING if kind in ("special", "flipped") else NanRule.MUST_MATCH)
         except WorkerError as error:
             if kind == "problem" or "CUDA error" in error.message:
                 raise
@@ -277,7 +278,10 @@ class _Loaded:
             # Sums of which half has changed its sign are small differences of large numbers.
             expectation.outputs.floors = {path: _FLOOR * size for path, size in self._sizes.items()}
         reason = None if kind == "problem" else no_answer(expectation.outputs.baseline, kind)
-        if reason is None and kind == "structured" and self._rounding_decides(self._base(entry), expectation.outputs.baseline):
+        if reason is None and (
+            kind != "problem" and expectation.integers_differ
+            or kind == "structured" and self._rounding_decides(self._base(entry), expectation.outputs.baseline)
+        ):
             reason = "rounding decides its integer outputs"
         if reason is None:
             self._expected[entry] = expectation

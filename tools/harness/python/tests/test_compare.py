@@ -137,7 +137,7 @@ class Floats(Cases):
 
     def test_an_index_that_a_nan_decides_is_no_answer(self) -> None:
         baseline, without = torch.tensor([3, 1, 2]), torch.tensor([0, 1, 2])
-        expected = Expected(baseline, baseline, NanRule.ANYTHING, without_nan=lambda: without)
+        expected = Expected(baseline, baseline, NanRule.ANYTHING, without_nan=lambda: [without])
         self.assertFalse(compare(expected, torch.tensor([7, 1, 2]), "output").mismatches)
         self.assertTrue(compare(expected, torch.tensor([3, 1, 0]), "output").mismatches)
 

@@ -64,6 +64,17 @@ class Structures(unittest.TestCase):
         assert upper is not None
         self.assertEqual(sorted(upper.places.tolist()), [0, 3, 4, 6, 7, 8])
 
+    def test_zeros_by_chance_do_not_hide_those_of_every_draw(self) -> None:
+        def make() -> torch.Tensor:
+            tensor = torch.tril(torch.rand(64, 64) + 0.1)
+            tensor[tuple(torch.randint(32, 64, (1,)).tolist()), 3] = 0.0
+            return tensor
+
+        known = self.found(make)
+        assert known is not None and known.zeros is not None
+        self.assertEqual(int(known.zeros.sum()), int(torch.ones(64, 64).triu(1).sum()))
+        self.assertIsNone(self.found(lambda: torch.relu(torch.randn(64, 64))))
+
     def test_integers_are_moved_where_they_are_alone_and_need_not_differ(self) -> None:
         values = self.found(lambda: torch.randint(0, 9, (40, 12)))
         assert values is not None
