@@ -10,4 +10,4 @@ class Model(torch.nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(1024, 16)]
+    return [torch.randn(1024, 64)]

@@ -74,10 +74,10 @@ pub(crate) fn written_bytes(outputs: &[Value], inputs: &[Value]) -> u64 {
     written
 }
 
-/// Whether any of these tensors lies in the memory of one of those.
-pub(crate) fn share_memory(these: &[Value], those: &[Value]) -> bool {
-    let given: Vec<_> = those.iter().filter_map(place).collect();
-    these.iter().filter_map(place).any(|new| given.iter().any(|old| new.overlaps(old)))
+/// Whether any of `outputs` lies in the memory of one of `inputs`.
+pub(crate) fn share_memory(outputs: &[Value], inputs: &[Value]) -> bool {
+    let given: Vec<_> = inputs.iter().filter_map(place).collect();
+    outputs.iter().filter_map(place).any(|new| given.iter().any(|old| new.overlaps(old)))
 }
 
 /// Where a tensor's window lies.
@@ -138,6 +138,7 @@ mod tests {
         let outputs = [host(100, 16), host(108, 16), host(500, 8), device(500), json!({"nbytes": 9})];
         assert_eq!(written_bytes(&outputs, &[]), 24 + 8 + 8);
         assert_eq!(written_bytes(&outputs, &[host(504, 400)]), 24 + 8);
+        assert!(share_memory(&outputs, &[host(504, 400)]) && !share_memory(&outputs, &[]));
         assert_eq!(written_bytes(&[host(0, u64::MAX)], &[device(0)]), u64::MAX);
     }
 
