@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from contextlib import nullcontext
 from time import perf_counter_ns
 from typing import Any
@@ -192,7 +193,7 @@ class _Loaded:
             spiked, skipped = changed(spike)
             if skipped is not None:
                 break
-            outputs = self._outputs(spiked)
+            outputs = self._outputs(lambda: spiked)
             if outputs is None or no_answer(outputs, kind) is not None:
                 break
             if self._tells_from_base(outputs):
@@ -200,10 +201,12 @@ class _Loaded:
                 return spiked, None
         return changed(self._spike)
 
-    def _outputs(self, inputs: list[Any]) -> Any:
-        """What the reference gives; nothing where it does not run."""
+    def _outputs(self, make: Callable[[], list[Any]]) -> Any:
+        """What the reference gives for the inputs that are made; nothing where it does not run on them, or they do not fit beside others."""
         try:
-            return self._reference.run(inputs)[0]
+            return self._reference.run(make())[0]
+        except torch.OutOfMemoryError:
+            return None
         except WorkerError as error:
             if "CUDA error" in error.message:
                 raise
@@ -220,7 +223,7 @@ class _Loaded:
             return self._tells_from_base(outputs)
         if kind == "uneven":
             seed = self._seed + 1 + entry
-            others = self._outputs(self._transformed(self._problem.inputs(seed, self._device), kind, seed)[0])
+            others = self._outputs(lambda: self._transformed(self._problem.inputs(seed, self._device), kind, seed)[0])
             return others is not None and self._reference.are_far(outputs, others)
         return True
 
