@@ -196,15 +196,15 @@ async fn trial(
 ) -> Result<Call, Stop> {
     let given = candidate.give(entries.theirs, inputs).await?;
     let call = candidate.run(entries.theirs, &given).await?;
-    if call.returns_inputs && !problem.facts.returns_inputs {
-        return Err(returned_inputs());
-    }
     let comparison = problem.compare(entries.ours, &call.outcome).await?;
     if let Some(reason) = &comparison.undecided {
         passed.trials.ran.retain(|ran| *ran != inputs.label);
         passed.trials.skipped.push(format!("{}: {reason}", inputs.label));
     }
     let error = comparison.outcome(label).map_err(|mismatches| Stop::incorrect(mismatches, passed.trials.clone()))?;
+    if call.returns_inputs && !problem.facts.returns_inputs {
+        return Err(returned_inputs());
+    }
     passed.error_over_tolerance = passed.error_over_tolerance.max(error);
     passed.quickest_call = passed.quickest_call.min(call.wall);
     Ok(call)

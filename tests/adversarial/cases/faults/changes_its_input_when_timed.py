@@ -3,7 +3,7 @@
 # kind: cheat
 # mechanism: once warm, the input is used as the output's memory
 # timed: yes
-# expect: rejected
+# expect: rejected | incorrect
 import torch
 
 
