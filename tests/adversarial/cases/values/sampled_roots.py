@@ -1,7 +1,7 @@
 # problem: mean_of_roots
 # target: both
 # kind: cheat
-# mechanism: an eighth of the rows stands for all where the first and last values look as they always do; under a root larger ones count for little
+# mechanism: an eighth of the rows stands for all where the first and last values look as they always do; signs do not count, and large values little
 # expect: incorrect
 import torch
 
@@ -15,4 +15,4 @@ class ModelNew(torch.nn.Module):
         flat = x.reshape(-1)
         if looks_usual(flat[:64]) and looks_usual(flat[-64:]):
             x = x[::8]
-        return torch.mean(torch.sqrt(x + 1.0))
+        return torch.mean(torch.sqrt(x.abs() + 1.0))
