@@ -13,8 +13,9 @@ use crate::problem::Problem;
 /// A candidate of whose time the library has at least this share does nothing to speak of by itself.
 const LIBRARY_SHARE: f64 = 0.85;
 
-/// The most kernels a message names.
+/// The most kernels a message names, and the least share of the time of one that is worth a name.
 const NAMED: usize = 3;
+const WORTH_A_NAME: f64 = 0.01;
 
 /// Makes one more call, and says so where the candidate leaves the work to the library. The launchers that Triton had to build for it.
 pub(crate) async fn look(problem: &Problem, candidate: &mut Candidate) -> Vec<Vec<String>> {
@@ -34,14 +35,17 @@ fn left_to_the_library(trace: &Trace) -> Option<String> {
     let ran: Vec<_> = trace
         .kernels
         .iter()
-        .filter(|kernel| kernel.library)
+        .filter(|kernel| kernel.library && kernel.share >= WORTH_A_NAME)
         .take(NAMED)
         .map(|kernel| format!("{} ({:.0} %)", kernel.name, kernel.share * 100.0))
         .collect();
-    let ran = if ran.is_empty() { String::new() } else { format!(": {}", ran.join(", ")) };
     if trace.foreign.is_empty() {
-        return Some(format!("no kernel of its own ran, only what torch and its libraries have{ran}"));
+        return Some(match ran.as_slice() {
+            [] => "no kernel of its own ran, nor torch's operators: the time went into Python and what it has imported".to_owned(),
+            ran => format!("no kernel of its own ran, only what torch and its libraries have: {}", ran.join(", ")),
+        });
     }
+    let ran = if ran.is_empty() { String::new() } else { format!(": {}", ran.join(", ")) };
     let share = trace.library_share.filter(|&share| share >= LIBRARY_SHARE)?;
     let own = trace.foreign.join(", ");
     Some(format!(
@@ -70,6 +74,8 @@ mod tests {
     fn the_library_s_work_is_told_from_the_candidate_s() {
         let wrapper = trace(&[("aten.mm.default", 0.6, true), ("(outside torch)", 0.4, false)], &[]);
         insta::assert_snapshot!(left_to_the_library(&wrapper).unwrap(), @"no kernel of its own ran, only what torch and its libraries have: aten.mm.default (60 %)");
+        let numpy = trace(&[("(outside torch)", 0.998, false), ("aten.empty", 0.002, true)], &[]);
+        insta::assert_snapshot!(left_to_the_library(&numpy).unwrap(), @"no kernel of its own ran, nor torch's operators: the time went into Python and what it has imported");
         let decoy = trace(&[("cublas_gemm", 0.97, true), ("decoy", 0.03, false)], &["triton: decoy"]);
         insta::assert_snapshot!(left_to_the_library(&decoy).unwrap(), @"torch's own operators and kernels had 97 % of the time: cublas_gemm (97 %); what it brought itself (triton: decoy) does next to nothing");
         assert_eq!(left_to_the_library(&trace(&[("softmax_kernel", 0.9, false), ("Memset", 0.1, true)], &["k.so"])), None);

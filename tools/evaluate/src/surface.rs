@@ -28,8 +28,9 @@ const UNNAMED: &str = "problem.py";
 const INSTRUCTIONS: &str = "Decides whether a GPU or CPU kernel is right and how fast it is. A problem is a Python file with `Model`, `get_inputs()` and \
     `get_init_inputs()`, or a function `reference`, on tensors or numpy arrays; `SHAPES` gives several sets of inputs to `get_inputs`, and \
     `backward = True` has gradients compared too. A candidate is a Python file with `ModelNew` or, without it, a function `kernel`; it may \
-    hold Triton, inline CUDA or C++. Call measure_baseline once, then \
-    evaluate_kernel for each candidate: only status `correct` carries a time. compile_kernel compiles for any GPU without having it. On target cpu, Triton kernels are checked by the interpreter and not \
+    hold Triton, inline CUDA or C++. Modules are judged in eval mode: batch norm takes its running statistics, dropout does nothing. Call \
+    measure_baseline once, then evaluate_kernel for each candidate: only status `correct` carries a time. compile_kernel compiles for any GPU \
+    without having it. On target cpu, Triton kernels are checked by the interpreter and not \
     timed. Calls take seconds to minutes and report progress; one that takes longer than `wait_s` answers with status `running` and a job_id: wait on \
     with get_job, or stop it with cancel_job. Repeating a call joins its job, or returns the result that is kept for an hour.";
 

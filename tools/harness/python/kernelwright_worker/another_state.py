@@ -29,6 +29,7 @@ _LEAST, _MOST, _NOTHING = 0.2, 0.5, 0.05
 _FILLING = (Tensor.zero_, Tensor.fill_, Tensor.copy_, nn.init.constant_)
 #: A number that somebody has written down has few digits; one that was drawn at random has them all.
 _WRITTEN_DIGITS = 4
+_NORMS = torch.nn.modules.batchnorm._NormBase
 _STATISTICS = ("running_mean", "running_var")
 
 #: Ways to tell which tensors of a module that is being built stand for those of the reference: by what they hold, or by the last part of their
@@ -38,9 +39,14 @@ POLICIES = ("by value", "by name")
 
 def trained(module: nn.Module) -> set[str]:
     """The names of what training changes: parameters, and the statistics of norms. Other buffers are constants, which a kernel may know."""
-    norms = {name: part for name, part in module.named_modules() if isinstance(part, torch.nn.modules.batchnorm._NormBase)}
+    norms = {name: part for name, part in module.named_modules() if isinstance(part, _NORMS)}
     statistics = {f"{name}.{own}" if name else own for name in norms for own in _STATISTICS}
     return statistics | {name for name, _parameter in module.named_parameters()}
+
+
+def has_statistics(module: nn.Module) -> bool:
+    """Whether a norm in it takes statistics that training has gathered in the place of those of the batch."""
+    return any(isinstance(part, _NORMS) and part.running_mean is not None for part in module.modules())
 
 
 def of_one_value(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

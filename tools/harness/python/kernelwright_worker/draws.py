@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from .channel import WorkerError
-from .layout import can_scale, editable_copy
+from .layout import can_scale, editable_copy, same_bits
 from .structure import Structure
-from .trees import map_tensors, tensors_of
+from .trees import floats_of, map_floats, map_tensors, tensors_of
 
 #: What a person reads about each kind.
 LABELS = {
@@ -34,14 +35,36 @@ LABELS = {
     "nudged": "last digits changed",
 }
 
-#: So many elements are singled out in `uneven` and `spiked` draws, or one in so many where there are few; all others shrink by powers of two until they
-#: add up to as much as these, or by the most that sums and 16 bits bear.
-_SINGLED, _AMONG, _SHRUNK, _SHRUNK_SHORT = 32, 16, 20, 8
+#: So many elements are singled out in `uneven` and `spiked` draws, or one in so many where there are few: enough to fall into any large part, and of a
+#: sample of the inputs (a half, an eighth) they are never just its share. All others shrink by powers of two until they add up to as much as these, or
+#: by the most that sums and 16 bits bear.
+_SINGLED, _AMONG, _SHRUNK, _SHRUNK_SHORT = 7, 16, 20, 8
 #: `spiked` ones grow by one of these factors: of many elements, or under a root, a small one decides nothing.
-SPIKES = (64.0, 64.0**2, 64.0**3, 64.0**4)
+SPIKES = (64.0, 64.0**2, 64.0**3, 64.0**4, 64.0**5)
 #: One element in so many changes in a `touched` or `flipped` draw, all of them in a row, by such a factor.
 _TOUCHED = 512
 _FACTORS = {"touched": 0.75, "flipped": -1.0}
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What of the inputs is the same in every draw, as far as two of them show: which tensors and which floats, in the order of the tree."""
+
+    tensors: tuple[bool, ...] = ()
+    floats: tuple[bool, ...] = ()
+
+    @classmethod
+    def of(cls, first: list[Any], second: list[Any]) -> Constants:
+        """What two draws have in common; nothing where their forms differ."""
+        tensors, floats = (tensors_of(first), tensors_of(second)), (floats_of(first), floats_of(second))
+        return cls(
+            tuple(map(same_bits, *tensors)) if len(tensors[0]) == len(tensors[1]) else (),
+            tuple(a == b for a, b in zip(*floats)) if len(floats[0]) == len(floats[1]) else (),
+        )
+
+    def can_change(self, inputs: list[Any]) -> bool:
+        """Whether `filled` draws of these inputs differ from others."""
+        return any(self.floats) or any(same and _fills(tensor) for tensor, same in zip(tensors_of(inputs), self.tensors))
 
 
 def transform(
@@ -50,17 +73,17 @@ def transform(
     device: torch.device,
     seed: int = 0,
     structures: Sequence[Structure | None] = (),
-    constant: Sequence[bool] = (),
+    constants: Constants = Constants(),
     spike: float = SPIKES[0],
 ) -> tuple[list[Any], str | None]:
     """The inputs changed as `kind` says, in memory of their own, and why the draw is worth nothing, if so. `seed` decides what is touched, and how it
-    is nudged; `structures` are those of the inputs' tensors, `constant` says which of them are the same in every draw, and `spike` how large spikes are."""
+    is nudged; `structures` are those of the inputs' tensors, `constants` what is the same in every draw, and `spike` how large spikes are."""
     if kind not in LABELS:
         raise WorkerError("internal", "draw", f"a draw of kind {kind!r}")
     if kind == "problem":
         return inputs, None
     if kind == "filled":
-        return _filled(inputs, device, seed, constant), None
+        return _filled(inputs, device, seed, constants), None
     if not any(can_scale(tensor) and tensor.numel() for tensor in tensors_of(inputs)):
         return inputs, "the inputs have no floating-point tensor to change"
     random_numbers = random.Random(seed)
@@ -141,18 +164,18 @@ def _single_out(elements: Tensor, random_numbers: random.Random, free: Tensor | 
     elements[where] = kept
 
 
-def fills(tensor: Tensor) -> bool:
+def _fills(tensor: Tensor) -> bool:
     """Whether a tensor that is the same in every draw can be given other values: bools, and floats of two bytes or more. Integers may be indices."""
     return tensor.numel() > 0 and (tensor.dtype == torch.bool or can_scale(tensor) and not tensor.is_complex())
 
 
-def _filled(inputs: list[Any], device: torch.device, seed: int, constant: Sequence[bool]) -> list[Any]:
-    same = iter(constant)
+def _filled(inputs: list[Any], device: torch.device, seed: int, constants: Constants) -> list[Any]:
+    same = iter(constants.tensors)
     generator = torch.Generator().manual_seed(seed)
 
     def changed(tensor: Tensor) -> Tensor:
         copy, elements = editable_copy(tensor, device)
-        if not next(same, False) or not fills(tensor):
+        if not next(same, False) or not _fills(tensor):
             return copy
         random_values = torch.rand(elements.shape, generator=generator).to(device)
         if tensor.dtype == torch.bool:
@@ -163,7 +186,15 @@ def _filled(inputs: list[Any], device: torch.device, seed: int, constant: Sequen
             elements.copy_(torch.where(elements == 0, 2 * random_values - 1, elements * (0.5 + 0.5 * random_values)).to(elements.dtype))
         return copy
 
-    return map_tensors(inputs, changed)
+    same_floats, random_numbers = iter(constants.floats), random.Random(seed)
+
+    def another(number: float) -> float:
+        if not next(same_floats, False):
+            return number
+        # Zero as a factor, a slope or an offset; what must not be negative takes this as well.
+        return number * random_numbers.uniform(0.5, 1) if number else random_numbers.uniform(0.25, 0.75)
+
+    return map_floats(map_tensors(inputs, changed), another)
 
 
 def _touch(elements: Tensor, random_numbers: random.Random, free: Tensor | None, factor: float) -> None:

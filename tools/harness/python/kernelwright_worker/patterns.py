@@ -58,7 +58,8 @@ def _values(actual: Tensor, expected: Tensor, wrong: Tensor) -> str:
     factors = got[usable] / wanted[usable]
     if factors.numel() >= 8:
         mean = float(factors.mean())
-        if mean and float((factors - mean).abs().max()) < 0.01 * abs(mean):
+        # What differs from 1 by no more than the factors do among each other is no factor.
+        if abs(mean - 1) >= 0.001 and float((factors - mean).abs().max()) < min(0.01 * abs(mean), 0.25 * abs(mean - 1)):
             return f"they are about {mean:.4g} times the expected values"
     offsets = (got - wanted)[torch.isfinite(got) & torch.isfinite(wanted)]
     if offsets.numel() >= 8:

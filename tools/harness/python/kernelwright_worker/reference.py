@@ -189,6 +189,18 @@ class Reference:
         expected = Expected(outputs, outputs, extent=Extent.FIRST_MISMATCH, precision=self._device.precision)
         return not any(compare(expected, self.run(inputs)[0], "output").mismatches for _ in range(_REPEATS))
 
+    def in_training_gives(self, inputs: list[Any], outputs: Any) -> bool:
+        """Whether the module gives these outputs in training mode, where that shows: norms take the batch's own statistics."""
+        if not another_state.has_statistics(self._problem.inner(self.module)):
+            return False
+        try:
+            with torch.random.fork_rng(devices=[self._device.torch] if self._device.is_cuda else []):
+                trained = self._plain(self._problem.run(self._copied().train(), self.copies(inputs)))
+        except (WorkerError, torch.OutOfMemoryError):
+            return False
+        expected = Expected(trained, trained, extent=Extent.FIRST_MISMATCH, precision=self._device.precision)
+        return not compare(expected, outputs, "output").mismatches
+
     def are_far(self, first: Any, second: Any) -> bool:
         """Whether two outputs are many times the tolerance apart, or differ in what has none."""
         mismatches = compare(Expected(first, first, precision=self._device.precision), second, "output").mismatches

@@ -177,6 +177,38 @@ def map_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     return decode(tree, [change(tensor) for tensor in tensors])
 
 
+def map_floats(value: Any, change: Callable[[float], float]) -> Any:
+    """`value` with every finite Python float changed, in the order of the tree; keys of dicts stay."""
+    tensors: list[Tensor] = []
+    tree = encode(value, tensors, lambda tensor: tensor)
+    return decode(_with_floats(tree, change), tensors)
+
+
+def _with_floats(tree: Tree, change: Callable[[float], float]) -> Tree:
+    if isinstance(tree, float):
+        return change(tree)
+    match tree:
+        case {"list": items}:
+            return {"list": [_with_floats(item, change) for item in items]}
+        case {"tuple": items}:
+            return {"tuple": [_with_floats(item, change) for item in items]}
+        case {"dict": pairs}:
+            return {"dict": [[key, _with_floats(item, change)] for key, item in pairs]}
+    return tree
+
+
+def floats_of(value: object) -> list[float]:
+    """Every finite Python float in `value`, in the order of the tree."""
+    found: list[float] = []
+
+    def note(number: float) -> float:
+        found.append(number)
+        return number
+
+    map_floats(value, note)
+    return found
+
+
 def tensors_of(value: object) -> list[Tensor]:
     """Every tensor in `value`, each object once, in the order of the tree."""
     tensors: list[Tensor] = []

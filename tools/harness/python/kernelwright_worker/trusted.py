@@ -23,7 +23,7 @@ from .channel import Channel, Reply, WorkerError, serve
 from .compare import Comparison, Expected, NanRule, compare, is_rounding_alone, sizes_of_few
 from .delivery import deliver
 from .device import Device, keep_freed_memory
-from .draws import LABELS, SPIKES, fills, transform
+from .draws import LABELS, SPIKES, Constants, transform
 from .problem import Problem
 from .layout import same_bits
 from .locations import Locations
@@ -39,6 +39,8 @@ from .trees import Untransportable, decode, describe, describe_value, encode, te
 _HALF = 2
 #: What an output that cancels counts as at least, as a part of what it is on the problem's own draw.
 _FLOOR = 0.01
+#: What is said where outputs are those of another mode.
+_IN_TRAINING = "; these are its outputs in training mode, and modules are judged in eval mode, where batch norm takes its running statistics"
 _LARGE = {"expect": _HALF, "compare": _HALF, "baseline": _HALF, "verify": 8}
 
 
@@ -123,8 +125,7 @@ class _Loaded:
         self._spike: float | None = None
         #: One for each tensor of the selected set of inputs.
         self._structures: list[Structure | None] = []
-        #: For each of them, whether it is the same in every draw.
-        self._constant: list[bool] = []
+        self._constants = Constants()
 
     def facts(self) -> dict[str, Any]:
         """What a first run on the selected set of inputs shows."""
@@ -140,7 +141,7 @@ class _Loaded:
             "reference_ns": reference_ns,
             "device_memory": self._device.free_memory(),
             "reduces": reduces(inputs, outputs),
-            "has_constants": any(fills(tensor) for tensor, same in zip(tensors_of(inputs), self._constant) if same),
+            "has_constants": self._constants.can_change(inputs),
             "carries_state": self._reference.carries_state,
             "returns_inputs": self._reference.returns_inputs,
             "structures": [found and found.to_json() for _tensor, found in known],
@@ -153,8 +154,7 @@ class _Loaded:
         """What inputs are in another draw as well."""
         again = self._problem.inputs(self._seed + 1, self._device)
         self._structures = structure.find(inputs, lambda: again)
-        first, second = tensors_of(inputs), tensors_of(again)
-        self._constant = [same_bits(*both) for both in zip(first, second)] if len(first) == len(second) else []
+        self._constants = Constants.of(inputs, again)
 
     def make_room(self, little: int) -> None:
         """Leaves the candidate memory that nothing here needs any more, where less than one part in `little` is left."""
@@ -184,7 +184,7 @@ class _Loaded:
         known = structure.fitting(self._structures, inputs)
 
         def changed(spike: float) -> tuple[list[Any], str | None]:
-            return transform(inputs, kind, self._device.torch, seed, known, self._constant, spike)
+            return transform(inputs, kind, self._device.torch, seed, known, self._constants, spike)
 
         if kind != "spiked" or self._spike is not None:
             return changed(self._spike or SPIKES[0])
@@ -307,7 +307,10 @@ class _Loaded:
         if expectation is None:
             raise WorkerError("internal", "compare", f"nothing is expected of entry {entry!r}")
         arena = Arena.received(fds)
-        result = compare(expectation.outputs, decode(body["outputs"], arena.tensors(body["tensors"])), "output")
+        outputs = decode(body["outputs"], arena.tensors(body["tensors"]))
+        result = compare(expectation.outputs, outputs, "output")
+        if result.mismatches and self._reference.in_training_gives(self._base(entry), outputs):
+            result.mismatches[0]["detail"] += _IN_TRAINING
         if body.get("after") is not None:
             after = decode(body["after"], arena.tensors(body["after_tensors"]))
             self._compare_after(self._base(entry), expectation, after, result)

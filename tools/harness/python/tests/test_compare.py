@@ -210,6 +210,9 @@ class Floats(Cases):
         self.check(self.x, changed(5, 0.0), "all in rows = 5")
         self.check(self.x, self.x * 2, "they are about 2 times the expected values")
         self.check(self.x, self.x + 3, "they are off by about 3")
+        slightly = torch.full((64, 96), 2.0) * torch.linspace(0.99, 1.012, 96)
+        found = compare(Expected(torch.full((64, 96), 2.0), torch.full((64, 96), 2.0)), slightly, "output").mismatches
+        self.assertNotIn("times", found[0]["detail"])
         square = self.x[:, :64].contiguous()
         self.check(square, square.t().contiguous(), "the output looks transposed")
         poison = torch.full((64, 96 * 4), 0x44, dtype=torch.uint8).view(torch.float32)

@@ -54,6 +54,27 @@ def on_each_device() -> list[Device]:
     return devices
 
 
+class Modes(unittest.TestCase):
+    NORM = (
+        "import torch\nclass Model(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.norm = torch.nn.BatchNorm1d(256)\n    def forward(self, x):\n        return self.norm(x)\n" + NORMAL
+    )
+
+    def test_outputs_of_training_mode_are_known_as_such(self) -> None:
+        for device in on_each_device():
+            made, (x,) = reference(self.NORM, device)
+            of_the_batch = (x - x.mean(0)) / (x.var(0, correction=0) + 1e-5).sqrt()
+            before = made.run([x])[0]
+            self.assertTrue(made.in_training_gives([x], of_the_batch))
+            self.assertFalse(made.in_training_gives([x], x))
+            self.assertTrue(torch.equal(made.run([x])[0], before), "the module is in eval mode still, with its own statistics")
+
+    def test_a_module_without_statistics_is_not_run_again(self) -> None:
+        for device in on_each_device():
+            made, (x,) = reference(HEAD + "        return torch.nn.functional.dropout(x, training=self.training)\n" + NORMAL, device)
+            self.assertFalse(made.in_training_gives([x], x))
+
+
 class DoubleRuns(unittest.TestCase):
     def test_one_that_is_another_function_is_not_believed(self) -> None:
         for device in on_each_device():
