@@ -27,6 +27,7 @@ PROGRAMS := target/debug
 BUILD_PROGRAMS := cargo build --locked --quiet -p kernelwright -p kernelwright-tests --bins
 endif
 TARGET ?= cpu
+JOBS ?= 4
 COUNT ?= 500
 
 .PHONY: help demo test test-gpu adversarial soak bench bench-evaluator bench-profiler lint deny env build clean
@@ -67,9 +68,9 @@ adversarial: $(ENV_READY) ## Run the cheats, faults and honest kernels (TARGET=c
 	$(PROGRAMS)/adversarial --target $(TARGET) --verbose
 
 test-gpu: GPU := $(if $(filter cpu,$(TARGET)),cuda,$(TARGET))
-test-gpu: $(ENV_READY) ## Judge the adversarial suite, the packs' example kernels, what profiles say of planted bottlenecks and what the deep check finds on this machine's GPU (TARGET=cuda:N names another one, BUILT=DIR has the programs)
+test-gpu: $(ENV_READY) ## Judge the adversarial suite, the packs' example kernels, what profiles say of planted bottlenecks and what the deep check finds on this machine's GPU (TARGET=cuda:N names another one, BUILT=DIR has the programs, JOBS=N cases of the suite at once)
 	$(BUILD_PROGRAMS)
-	$(PROGRAMS)/adversarial --target $(GPU)
+	$(PROGRAMS)/adversarial --target $(GPU) --jobs $(JOBS)
 	$(PROGRAMS)/pack_examples --target $(GPU)
 	$(PROGRAMS)/bottlenecks --target $(GPU)
 	$(PROGRAMS)/deep_check --target $(GPU)
