@@ -1,5 +1,5 @@
-"""Another state of a module: what training changes and is one value when it is built (scales of one, biases of zero, running statistics, closed
-gates) holds others.
+"""Another state of a module: what training changes and was set by hand when it is built (scales of one, biases of zero, running statistics, closed
+gates, identities, weights next to nothing) holds other values.
 
 A candidate that leaves such state out is right only until somebody trains the module. Both roles compute the same values from a seed: they follow
 from what a tensor holds, its shape and its dtype, not from its name, which a candidate may choose.
@@ -25,8 +25,14 @@ from .layout import overlaps, same_bits, window_of
 
 #: How far values are from what they were, as a part of it; of a zero, or what is as good as one, itself. Positive ones stay positive.
 _LEAST, _MOST, _NOTHING = 0.2, 0.5, 0.05
+#: Random values that are all smaller than this are as good as zero; those of the widest layers' usual beginnings are larger.
+_TINY = 1e-3
+#: Of two values, one is the rule where at least this part of the elements has it: an identity's zeros.
+_RULE = 0.7
+#: A look at so many elements tells most weights, which are drawn at random.
+_FIRST = 64
 #: What makes one value of a tensor that is there already. `constant_` is told of whole, by the name of its argument.
-_FILLING = (Tensor.zero_, Tensor.fill_, Tensor.copy_, nn.init.constant_)
+_FILLING = (Tensor.zero_, Tensor.fill_, Tensor.copy_, nn.init.constant_, torch.eye)
 #: A number that somebody has written down has few digits; one that was drawn at random has them all.
 _WRITTEN_DIGITS = 4
 _NORMS = torch.nn.modules.batchnorm._NormBase
@@ -49,14 +55,14 @@ def has_statistics(module: nn.Module) -> bool:
     return any(isinstance(part, _NORMS) and part.running_mean is not None for part in module.modules())
 
 
-def of_one_value(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The floating tensors of a state that hold one finite value each, which was not drawn at random."""
-    return {name: tensor for name, tensor in state.items() if _value(tensor) is not None}
+def set_by_hand(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The floating tensors of a state that hold one finite value each which was not drawn at random, one but for a few elements, or next to nothing."""
+    return {name: tensor for name, tensor in state.items() if _mark(tensor) is not None}
 
 
 def varied(state: Mapping[str, Tensor], seed: int) -> dict[str, Tensor]:
-    """Other values for the tensors of a state that hold one value each; those of equal tensors are equal."""
-    return {name: _other(tensor, seed) for name, tensor in of_one_value(state).items()}
+    """Other values for the tensors of a state that were set by hand; those of equal tensors are equal."""
+    return {name: _other(tensor, seed) for name, tensor in set_by_hand(state).items()}
 
 
 @contextmanager
@@ -151,7 +157,7 @@ class _Watched(TorchFunctionMode):
         result = function(*arguments, **named)
         if function in _FILLING:
             with suppress(Exception):
-                self._building.filled(arguments[0] if arguments else named.get("tensor"))
+                self._building.filled(named.get("out", arguments[0] if arguments else named.get("tensor")))
         return result
 
 
@@ -218,18 +224,40 @@ def _is_written(value: float, dtype: torch.dtype) -> bool:
     return any(float(torch.tensor(float(f"{value:.{digits}g}"), dtype=dtype)) == value for digits in range(1, _WRITTEN_DIGITS + 1))
 
 
+def _mark(tensor: Tensor) -> float | tuple[str, int] | None:
+    """What is told of a tensor that was set by hand: its value, or that it is next to nothing or an identity, and of which bits; nothing of others."""
+    value = _value(tensor)
+    if value is not None or not tensor.is_floating_point() or tensor.dtype.itemsize < 2 or not tensor.numel() or not _is_plain(tensor):
+        return value
+    flat = tensor.detach().reshape(-1)
+    kinds = [name for name, holds in (("tiny", _is_tiny), ("two", _has_a_rule)) if holds(flat[:_FIRST], flat.dtype) and holds(flat, flat.dtype)]
+    return (kinds[0], zlib.crc32(flat.contiguous().view(torch.uint8).cpu().numpy().tobytes())) if kinds else None
+
+
+def _is_tiny(flat: Tensor, _dtype: torch.dtype) -> bool:
+    return bool((flat.abs() < _TINY).all())
+
+
+def _has_a_rule(flat: Tensor, dtype: torch.dtype) -> bool:
+    """Whether there are two finite values that somebody has written down, at most, and one of them is the rule."""
+    values, counts = flat.unique(return_counts=True)
+    is_few = values.numel() <= 2 and bool(values.isfinite().all())
+    return is_few and int(counts.max()) >= _RULE * flat.numel() and all(_is_written(float(value), dtype) for value in values)
+
+
 def _key(tensor: Tensor) -> tuple[object, ...]:
-    return _value(tensor), tuple(tensor.shape), str(tensor.dtype)
+    return _mark(tensor), tuple(tensor.shape), str(tensor.dtype)
 
 
 def _other(tensor: Tensor, seed: int) -> Tensor:
-    value = _value(tensor)
     # On the CPU: a GPU draws other numbers.
     generator = torch.Generator().manual_seed(zlib.crc32(repr(_key(tensor)).encode()) ^ seed)
     size = _LEAST + (_MOST - _LEAST) * torch.rand(tensor.shape, generator=generator)
     change = size * (torch.randint(0, 2, tensor.shape, generator=generator) * 2 - 1)
-    if value is None or abs(value) < _NOTHING:
-        other = math.copysign(1.0, value) * size if value else change
+    value = _value(tensor)
+    if value is not None:
+        other = (1 + change) * value if abs(value) >= _NOTHING else math.copysign(1.0, value) * size if value else change
     else:
-        other = (1 + change) * value
+        values = tensor.detach().cpu().to(change.dtype)
+        other = torch.where(values.abs() < _NOTHING, change, (1 + change) * values)
     return other.to(tensor.dtype).to(tensor.device)

@@ -44,6 +44,17 @@ def nans(outputs: Any) -> int:
     return sum(int(torch.isnan(tensor).sum()) for tensor in floating(outputs))
 
 
+def gradients_vanish(outputs: Any, before: Any) -> bool:
+    """Whether some gradient is smaller where all inputs are larger than before: of a softmax that saturates, say, all that is left is what rounding leaves
+    of large terms that cancel, and every way of computing it has its own."""
+
+    def sizes(value: Any) -> list[float]:
+        gradients = [value[name] for name in ("input_gradients", "parameter_gradients")] if isinstance(value, dict) else []
+        return [float(torch.linalg.vector_norm(tensor.to(torch.float64))) for tensor in floating(gradients)]
+
+    return any(size < least for size, least in zip(sizes(outputs), sizes(before)))
+
+
 def no_answer(outputs: Any, kind: str) -> str | None:
     """Why the outputs of a draw decide nothing, if so."""
     values = floating(outputs)

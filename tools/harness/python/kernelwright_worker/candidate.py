@@ -37,7 +37,7 @@ _clock = perf_counter_ns
 _no_grad = torch.no_grad
 _describe = failures.describe
 _overlaps, _same_bits = overlaps, same_bits
-_of_one_value, _varied, _built_with, _Snapshot = another_state.of_one_value, another_state.varied, another_state.built_with, another_state.Snapshot
+_set_by_hand, _varied, _built_with, _Snapshot = another_state.set_by_hand, another_state.varied, another_state.built_with, another_state.Snapshot
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class Candidate:
         self._module: Any = None
         #: What the module holds before every run, where calls depend on those before them.
         self._before_runs: another_state.Snapshot | None = None
-        #: What of the reference's state holds one value before the first call.
-        self._of_one_value: dict[str, Tensor] = {}
+        #: What of the reference's state was set by hand, before the first call.
+        self._set_by_hand: dict[str, Tensor] = {}
         #: What it can import of the problem.
         self._offered: ModuleType | None = None
 
@@ -129,7 +129,7 @@ class Candidate:
     def construct(self, init: list[Any], state: list[tuple[str, Tensor]], form: Form, other: OtherState | None = None, carries_state: bool = False) -> dict[str, Any]:
         """Builds `ModelNew` as the reference was built, copies the reference's state by name and gives it the problem's form; in the `other` state from the
         beginning, where there is one. Where it `carries_state` from call to call, every run begins with this one."""
-        self._of_one_value = _of_one_value(dict(state))
+        self._set_by_hand = _set_by_hand(dict(state))
         if form.numpy:
             # There are no arrays on a GPU: its candidates work on tensors.
             init, form = (forms.arrays_for(init), form) if not self._device.is_cuda else (init, Form())
@@ -155,7 +155,7 @@ class Candidate:
         return {"unmatched": unmatched}
 
     def _own(self, other: OtherState) -> dict[str, Tensor]:
-        return {name: tensor for name, tensor in self._of_one_value.items() if name in other.names}
+        return {name: tensor for name, tensor in self._set_by_hand.items() if name in other.names}
 
     def _build(self, init: list[Any], other: OtherState | None) -> Any:
         if self._class is None:

@@ -192,7 +192,7 @@ def _filled(inputs: list[Any], device: torch.device, seed: int, constants: Const
         if not next(same_floats, False):
             return number
         # Zero as a factor, a slope or an offset; what must not be negative takes this as well.
-        return number * random_numbers.uniform(0.5, 1) if number else random_numbers.uniform(0.25, 0.75)
+        return number * random_numbers.uniform(0.5, 0.75) if number else random_numbers.uniform(0.25, 0.75)
 
     return map_floats(map_tensors(inputs, changed), another)
 

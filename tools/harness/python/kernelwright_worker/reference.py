@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from . import another_state
 from .another_state import Snapshot
-from .casts import Uncast
+from .casts import Lifted, Uncast
 from .channel import WorkerError
 from .compare import Expected, Extent, NanRule, compare
 from .device import Device
@@ -37,6 +37,8 @@ _REPEATS = 2
 _FINITE = (0.0, 8.0)
 #: The error over tolerance from which on two outputs are far apart: a sample that has its share of the large elements still misses what they add up to.
 _FAR = 16.0
+#: From this error over tolerance on it matters that a float64 run makes its tables in float32.
+_TABLES_MATTER = 0.1
 #: Ways in which last digits of inputs are changed; two values that are nearly tied come in either order in some of them.
 _NUDGES = 12
 #: Of these so many show whether a reference is mostly noise: of what is added to something large, one alone may change too little.
@@ -89,6 +91,9 @@ class Reference:
         self._double: nn.Module | None = None
         self._double_ns: int | None = None
         self._no_double: str | None = None
+        #: What float64 runs do about what the module makes or casts by itself, and whether it is known that tables need not be lifted, or are.
+        self._way: Callable[[], AbstractContextManager[Any]] = nullcontext
+        self._knows_tables = False
 
     def _state(self) -> dict[str, Tensor]:
         uninitialised = nn.parameter.UninitializedTensorMixin
@@ -138,6 +143,7 @@ class Reference:
     def renew(self) -> None:
         """Forgets what is known of runs: the next inputs may be of other dtypes and sizes."""
         self._double, self._double_ns, self._no_double = None, None, None
+        self._way, self._knows_tables = nullcontext, False
 
     def initial_state(self) -> dict[str, Tensor]:
         """Parameters and buffers by name, as they are before the first call."""
@@ -221,7 +227,7 @@ class Reference:
             return Expectation(of(baseline, baseline), after if changed else None, False)
         # An output may be a view of an input that later work reuses; nothing else holds these copies, so no further copy is needed.
         try:
-            precise = _align(baseline, self._run_double(inputs))
+            precise = self._align_double(baseline, inputs)
         except _NoDouble as error:
             self._no_double = str(error)
             return Expectation(of(baseline, baseline), after if changed else None, False)
@@ -235,6 +241,44 @@ class Reference:
         lasting = {id(tensor) for tensor in tensors_of(precise)}
         distances = {id(leaf): distance for leaf, distance in zip(_leaves(precise), apart) if id(leaf) in lasting}
         return Expectation(of(baseline, precise, noisy=gap is _Gap.NOISE, distances=distances), after if changed else None, True)
+
+    def _align_double(self, baseline: Any, inputs: list[Any]) -> Any:
+        """What a float64 run gives, in the form of the baseline's. The first one decides whether tables are lifted: where they round by more than
+        matters, and the rest of the module is what it was."""
+        precise = _align(baseline, self._run_double(inputs))
+        if self._knows_tables or self._way is not nullcontext:
+            return precise
+        self._knows_tables = True
+        lifted = self._run_lifted(inputs)
+        if lifted is None:
+            return precise
+        try:
+            lifted = _align(baseline, lifted)
+        except _NoDouble:
+            return precise
+        matters = compare(Expected(precise, precise, precision=self._device.precision), lifted, "output").worst >= _TABLES_MATTER
+        apart = _apart(precise, lifted)
+        dtypes = [leaf.dtype for leaf in _leaves(baseline)]
+        same = len(apart) == len(dtypes) and all(
+            not one.is_far(dtype) if dtype.is_floating_point or dtype.is_complex else one.typical == 0 for one, dtype in zip(apart, dtypes)
+        )
+        if not (matters and same):
+            return precise
+        self._way = Lifted
+        return lifted
+
+    def _run_lifted(self, inputs: list[Any]) -> Any:
+        """A float64 run with all that is made on the way in float64 as well; nothing where there is no such thing, or that does not run."""
+        if self._double_ns is None or self._double_ns > SLOW_DOUBLE_NS:
+            return None
+        casts = Lifted()
+        try:
+            outputs = self._run_wide(self._copied().double(), inputs, torch.float64, casts)
+        except Exception:  # dtypes that do not fit, memory: whatever the reason, there is the other run
+            if self._device.is_cuda:
+                torch.cuda.empty_cache()
+            return None
+        return outputs if casts.has_lifted else None
 
     def _gap(self, inputs: list[Any], baseline: Any, precise: Any, apart: list[Distance]) -> _Gap:
         """Whether a float64 run is to be believed: what it has to say is how much rounding does, and zeros would pass for a rounding error of one that
@@ -294,12 +338,7 @@ class Reference:
         try:
             if self._double is None or self._stateful:
                 self._double = self._copied().double()
-            try:
-                outputs = self._run_wide(self._double, inputs, torch.float64)
-            except Exception:
-                # A forward pass that casts to 16 bits by itself does not fit the other weights.
-                self._double = self._copied().double()
-                outputs = self._run_wide(self._double, inputs, torch.float64, Uncast())
+            outputs = self._run_casting(inputs)
         except Exception as error:  # hard-coded dtypes, hooks, memory: whatever the reason, the baseline itself is the fallback
             self._double = None
             if self._device.is_cuda:
@@ -307,6 +346,22 @@ class Reference:
             raise _NoDouble(f"it does not run in float64: {type(error).__name__}") from error
         self._double_ns = perf_counter_ns() - start
         return outputs
+
+    def _run_casting(self, inputs: list[Any]) -> Any:
+        """A float64 run of a forward pass that may make or cast tensors by itself, which do not always fit the others then."""
+        failures = []
+        for way in dict.fromkeys((self._way, nullcontext, Lifted, Uncast)):
+            if self._double is None:
+                self._double = self._copied().double()
+            try:
+                outputs = self._run_wide(self._double, inputs, torch.float64, way())
+            except Exception as error:
+                failures.append(error)
+                self._double = None
+            else:
+                self._way = way
+                return outputs
+        raise failures[0]
 
     def _copied(self) -> nn.Module:
         """The module once more, as it is before a call."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unittest
 
 from support import DEVICES, SEED
@@ -52,6 +53,36 @@ def on_each_device() -> list[Device]:
     for device in devices:
         device.configure(1, {"tf32": False})
     return devices
+
+
+#: Angles that float32 rounds by up to 2e-4, as far as they are from zero.
+ANGLES = (
+    "        positions = torch.arange(x.shape[0] * 64, device=x.device).float()[::64]\n"
+    "        angles = torch.outer(positions, 1.0 / 10000 ** (torch.arange(0, 256, 2, device=x.device, dtype=torch.float32) / 256))\n"
+    "        return torch.cat([x[:, :128] * angles.cos(), x[:, 128:] * angles.sin()], -1)\n"
+)
+
+
+class Tables(unittest.TestCase):
+    def expected(self, body: str) -> tuple[Expectation, torch.Tensor]:
+        device = on_each_device()[0]
+        made, inputs = reference(HEAD + body + NORMAL, device)
+        return made.expect(inputs, NanRule.MUST_MATCH), inputs[0]
+
+    def test_their_rounding_is_an_error_of_the_baseline(self) -> None:
+        expectation, x = self.expected(ANGLES)
+        positions = torch.arange(0, 64 * 64, 64, dtype=torch.float64)
+        angles = torch.outer(positions, torch.exp(torch.arange(0, 256, 2, dtype=torch.float64) / 256 * -math.log(10000)))
+        exact = torch.cat([x[:, :128] * angles.cos(), x[:, 128:] * angles.sin()], -1)
+        self.assertEqual(compare(expectation.outputs, exact.float(), "output").mismatches, [])
+        self.assertLess(float((expectation.outputs.precise - exact).abs().max()), 1e-6)
+        self.assertNotEqual(compare(expectation.outputs, exact.float() * 1.01, "output").mismatches, [])
+
+    def test_what_is_rounded_on_purpose_stays_so(self) -> None:
+        for body in ("        return x.half().float() * 3\n", "        return torch.round(x * 8).to(torch.int8).float() / 8\n", "        return x.float().add(torch.zeros(256, device=x.device))\n"):
+            expectation, x = self.expected(body)
+            self.assertEqual(compare(expectation.outputs, expectation.outputs.baseline, "output").mismatches, [], body)
+            self.assertLess(float((expectation.outputs.precise - expectation.outputs.baseline).abs().max()), 1e-6, body)
 
 
 class Modes(unittest.TestCase):

@@ -61,6 +61,34 @@ class States(unittest.TestCase):
         self.assertTrue(torch.equal(nn.BatchNorm1d(6).weight, torch.ones(6)), "afterwards all is as it was")
         self.assertTrue(torch.equal(nn.BatchNorm1d(6).running_var, torch.ones(6)))
 
+    def test_what_is_an_identity_or_next_to_nothing_holds_others(self) -> None:
+        forget_gate = torch.zeros(64)
+        forget_gate[16:32] = 1.0
+        signs = torch.where(torch.randn(64, 64) < 0, -1.0, 1.0)
+        state = {
+            "identity": torch.eye(64), "filter": nn.init.dirac_(torch.empty(16, 16, 3, 3)), "forget_gate": forget_gate, "scale": 1e-6 * torch.randn(64),
+            "signs": signs, "mask": (torch.rand(64, 64) < 0.5).float(), "drawn": 0.02 * torch.randn(64, 64), "causal": torch.full((9,), -torch.inf).index_fill(0, torch.tensor(0), 0.0),
+        }
+        others = varied(state, 3)
+        self.assertEqual(set(others), {"identity", "filter", "forget_gate", "scale"})
+        for name, other in others.items():
+            self.assertTrue(bool(((other - state[name]).abs() > 0.19).all()), name)
+            self.assertTrue(torch.equal(other, varied({name: state[name].clone()}, 3)[name]), "both sides come to the same")
+        self.assertFalse(torch.equal(varied({"scale": 1e-6 * torch.randn(64)}, 3)["scale"], others["scale"]), "other tensors get others")
+
+    def test_an_identity_is_known_while_a_module_is_built(self) -> None:
+        class Packed(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.layer = nn.Linear(64, 64, bias=False)
+                nn.init.eye_(self.layer.weight)
+                self.packed = self.layer.weight.detach().t().contiguous()
+
+        state = {"weight": torch.eye(64)}
+        for policy in POLICIES:
+            with built_with(state, 7, policy):
+                packed = Packed().packed
+            self.assertTrue(torch.equal(packed, varied(state, 7)["weight"].t()), policy)
 
     def test_a_number_that_was_drawn_at_random_is_no_value_that_somebody_chose(self) -> None:
         state = {"drawn": torch.rand(1), "chosen": torch.tensor([0.07]), "small": torch.tensor(1e-6), "drawn_short": torch.rand(1).to(torch.bfloat16) / 3 + 0.34}
