@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use kernelwright_protocol::{
-    Baseline, Evaluation, Fault, Figures, Headroom, KernelProfile, Passage, Profile, Remedy, RuledOut, Severity, Stop, Timing, Verdict,
+    Baseline, Evaluation, Fault, Figures, Headroom, KernelProfile, Passage, Profile, Remedy, RuledOut, Severity, Stop, TRIAL_SKIPPED, Timing, Verdict,
 };
 
 /// A verdict for the model: the status, and then what helps with the next kernel.
@@ -42,7 +42,7 @@ pub(crate) fn evaluation(evaluation: &Evaluation) -> String {
             let _ = writeln!(text, "{tool}");
         }
     }
-    for finding in &evaluation.findings {
+    for finding in evaluation.findings.iter().filter(|finding| finding.rule != TRIAL_SKIPPED) {
         let _ = writeln!(text, "{}: {} ({})", severity(finding.severity), finding.message, finding.rule);
     }
     text.truncate(text.trim_end().len());

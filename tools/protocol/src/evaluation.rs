@@ -34,6 +34,9 @@ pub struct Evaluation {
 /// The rule of the finding that a candidate leaves the work to the library and has no kernel that matters.
 pub const NO_CUSTOM_KERNEL: &str = "no_custom_kernel";
 
+/// The rule of the findings that say which draws were left out, and why: those of the verdict's own trials once more.
+pub const TRIAL_SKIPPED: &str = "trial_skipped";
+
 impl Evaluation {
     /// The speedup that is sure: the lower end of its interval, and no more than 1 without a kernel of its own, because a wrapper around the
     /// library is no win. Absent where there is no time.

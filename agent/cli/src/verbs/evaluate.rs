@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use kernelwright_evaluate::{BaselineChoice, EvaluateRequest, Options};
-use kernelwright_protocol::{Correct, Evaluation, Fault, Verdict};
+use kernelwright_protocol::{Correct, Evaluation, Fault, TRIAL_SKIPPED, Verdict};
 
 use super::{Context, read_source, runtime};
 use crate::args::Evaluate;
@@ -116,7 +116,9 @@ fn text(evaluation: &Evaluation, printer: Printer) -> String {
             let _ = write!(text, "\n    {said} ({})", tool.wall_ns);
         }
     }
-    for finding in &evaluation.findings {
+    // Said with the trials of a correct one.
+    let is_told = |rule: &str| rule == TRIAL_SKIPPED && matches!(evaluation.verdict, Verdict::Correct(_));
+    for finding in evaluation.findings.iter().filter(|finding| !is_told(&finding.rule)) {
         let _ = write!(text, "\n  {:<14} {}", finding.rule, finding.message);
     }
     text

@@ -2,7 +2,7 @@
 
 use kernelwright_builds::Built;
 use kernelwright_harness::{Company, gpu_turn};
-use kernelwright_protocol::{CandidateId, DeepCheck, Evaluation, Finding, ProblemId, Sandbox, Severity, Verdict};
+use kernelwright_protocol::{CandidateId, DeepCheck, Evaluation, Finding, ProblemId, Sandbox, Severity, TRIAL_SKIPPED, Verdict};
 use tokio_util::sync::CancellationToken;
 
 use super::case::{Case, build};
@@ -129,6 +129,6 @@ fn skipped_trials(verdict: &Verdict) -> Vec<Finding> {
         Verdict::Incorrect { trials, .. } => trials,
         _ => return vec![],
     };
-    let skipped = |label: &String| Finding { rule: "trial_skipped".to_owned(), severity: Severity::Note, message: label.clone() };
+    let skipped = |label: &String| Finding { rule: TRIAL_SKIPPED.to_owned(), severity: Severity::Note, message: label.clone() };
     trials.skipped.iter().map(skipped).collect()
 }

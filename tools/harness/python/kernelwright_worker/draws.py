@@ -83,7 +83,7 @@ def transform(
     if kind == "problem":
         return inputs, None
     if kind == "filled":
-        return _filled(inputs, device, seed, constants), None
+        return _filled(inputs, device, seed, constants, structures), None
     if not any(can_scale(tensor) and tensor.numel() for tensor in tensors_of(inputs)):
         return inputs, "the inputs have no floating-point tensor to change"
     random_numbers = random.Random(seed)
@@ -169,12 +169,13 @@ def _fills(tensor: Tensor) -> bool:
     return tensor.numel() > 0 and (tensor.dtype == torch.bool or can_scale(tensor) and not tensor.is_complex())
 
 
-def _filled(inputs: list[Any], device: torch.device, seed: int, constants: Constants) -> list[Any]:
-    same = iter(constants.tensors)
+def _filled(inputs: list[Any], device: torch.device, seed: int, constants: Constants, structures: Sequence[Structure | None]) -> list[Any]:
+    same, known = iter(constants.tensors), iter(structures)
     generator = torch.Generator().manual_seed(seed)
 
     def changed(tensor: Tensor) -> Tensor:
         copy, elements = editable_copy(tensor, device)
+        structure = next(known, None)
         if not next(same, False) or not _fills(tensor):
             return copy
         random_values = torch.rand(elements.shape, generator=generator).to(device)
@@ -184,6 +185,8 @@ def _filled(inputs: list[Any], device: torch.device, seed: int, constants: Const
             # What is zero in every draw gets values of size one, of either sign; the rest is scaled within what it is.
             elements = elements.detach()
             elements.copy_(torch.where(elements == 0, 2 * random_values - 1, elements * (0.5 + 0.5 * random_values)).to(elements.dtype))
+            if structure is not None and elements.shape == tensor.shape:
+                structure.restore(elements, tensor.detach())
         return copy
 
     same_floats, random_numbers = iter(constants.floats), random.Random(seed)

@@ -212,6 +212,21 @@ class Reference:
         mismatches = compare(Expected(first, first, precision=self._device.precision), second, "output").mismatches
         return any(mismatch["error_over_tolerance"] is None or mismatch["error_over_tolerance"] >= _FAR for mismatch in mismatches)
 
+    def is_as_sensitive(self, inputs: list[Any], baseline: Any, outputs: Any) -> bool:
+        """Whether outputs are no further from the reference's than its own for inputs that differ in their last digits: where a softmax of large values
+        saturates, say, rounding decides, and every order of adding up has its own."""
+        try:
+            moved = self.run(transform(inputs, "nudged", self._device.torch)[0])[0]
+        except WorkerError as error:
+            if "CUDA error" in error.message:
+                raise
+            return False
+        outputs = map_tensors(outputs, lambda tensor: tensor.to(self._device.torch))
+        apart, least = _apart(baseline, outputs), _apart(baseline, moved)
+        # Distances are those of what is finite.
+        alike = all(torch.equal(torch.isfinite(a), torch.isfinite(b)) for a, b in zip(_leaves(baseline), _leaves(outputs)))
+        return alike and len(apart) == len(least) > 0 and all(a.typical <= b.typical and a.worst <= b.worst for a, b in zip(apart, least))
+
     def copies(self, inputs: list[Any]) -> list[Any]:
         """The inputs in memory of their own."""
         return map_tensors(inputs, lambda tensor: fresh_copy(tensor, self._device.torch))

@@ -318,9 +318,19 @@ class _Loaded:
             after = decode(body["after"], arena.tensors(body["after_tensors"]))
             self._compare_after(self._base(entry), expectation, after, result)
         # Noise that makes no difference on the problem's own inputs may do so on others: that is nobody's fault.
-        if self._kinds.get(entry) != "problem" and may_be_noise(result) and not self._reference.repeats(self._base(entry), expectation.outputs.baseline):
-            return {**Comparison().to_json(), "undecided": "the reference gives other outputs for it each time"}
+        if self._kinds.get(entry) != "problem" and may_be_noise(result):
+            undecided = self._undecided(self._base(entry), expectation.outputs.baseline, outputs)
+            if undecided is not None:
+                return {**Comparison().to_json(), "undecided": undecided}
         return result.to_json()
+
+    def _undecided(self, inputs: list[Any], baseline: Any, outputs: Any) -> str | None:
+        """Why outputs that are not what is expected say nothing against a candidate, if so."""
+        if not self._reference.repeats(inputs, baseline):
+            return "the reference gives other outputs for it each time"
+        if self._reference.is_as_sensitive(inputs, baseline, outputs):
+            return "rounding decides: the reference gives outputs as far apart for inputs that differ in their last digits"
+        return None
 
     def _compare_after(self, before: list[Any], expectation: Expectation, after: Any, result: Comparison) -> None:
         untouched = expectation.after is None

@@ -85,6 +85,21 @@ class Tables(unittest.TestCase):
             self.assertLess(float((expectation.outputs.precise - expectation.outputs.baseline).abs().max()), 1e-6, body)
 
 
+class Sensitivity(unittest.TestCase):
+    SATURATED = "        return torch.softmax(3.0 * (x[:, :128] @ x[:, 128:].T), -1) @ x\n"
+
+    def test_another_order_of_adding_up_is_as_far_off_as_last_digits_make(self) -> None:
+        for device in on_each_device():
+            made, (x,) = reference(HEAD + self.SATURATED + NORMAL, device)
+            baseline = made.run([x])[0]
+            parts = torch.stack([x[:, at : at + 1] * x[:, at + 128 : at + 129].T for at in range(128)])
+            other = torch.softmax(3.0 * parts.cumsum(0)[-1], -1) @ x
+            self.assertFalse(torch.equal(other, baseline))
+            self.assertTrue(made.is_as_sensitive([x], baseline, other))
+            for wrong in (torch.zeros_like(x), x, torch.full_like(x, torch.nan), other[:, :8], baseline * 1.001):
+                self.assertFalse(made.is_as_sensitive([x], baseline, wrong))
+
+
 class Modes(unittest.TestCase):
     NORM = (
         "import torch\nclass Model(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"

@@ -109,6 +109,14 @@ class Structures(unittest.TestCase):
                 if kind not in ("problem", "filled"):
                     self.assertTrue(all(kind in ("special", "tiny") or not same_bits(a, b) for a, b in zip(inputs, changed)), (kind, seed))
 
+    def test_what_is_the_same_in_every_draw_keeps_its_order_while_it_gets_other_values(self) -> None:
+        inputs = [torch.randn(8), torch.linspace(-2, 2, 17)]
+        again = [torch.randn(8), torch.linspace(-2, 2, 17)]
+        known = structure.find(inputs, lambda: again)
+        (_x, edges), skipped = draws.transform(inputs, "filled", torch.device("cpu"), 1, known, draws.Constants.of(inputs, again))
+        self.assertIsNone(skipped)
+        self.assertTrue(bool((edges.diff() >= 0).all()) and not torch.equal(edges, inputs[1]))
+
     def test_other_shapes_have_no_structure(self) -> None:
         known = structure.find([torch.tril(torch.rand(8, 8))], lambda: [torch.tril(torch.rand(8, 8))])
         self.assertEqual(structure.fitting(known, [torch.rand(9, 9)]), [None])
