@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use kernelwright_protocol::{
-    Baseline, Evaluation, Fault, Figures, Headroom, KernelProfile, Passage, Profile, Remedy, RuledOut, Severity, Stop, TRIAL_SKIPPED, Timing, Verdict,
+    Baseline, Evaluation, Fault, Figures, Headroom, KernelProfile, Passage, Profile, Remedy, RuledOut, Severity, Stop, TRIAL_SKIPPED,
+    Timing, Verdict,
 };
 
 /// A verdict for the model: the status, and then what helps with the next kernel.
