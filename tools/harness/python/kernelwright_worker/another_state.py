@@ -230,19 +230,21 @@ def _mark(tensor: Tensor) -> float | tuple[str, int] | None:
     if value is not None or not tensor.is_floating_point() or tensor.dtype.itemsize < 2 or not tensor.numel() or not _is_plain(tensor):
         return value
     flat = tensor.detach().reshape(-1)
-    kinds = [name for name, holds in (("tiny", _is_tiny), ("two", _has_a_rule)) if holds(flat[:_FIRST], flat.dtype) and holds(flat, flat.dtype)]
-    return (kinds[0], zlib.crc32(flat.contiguous().view(torch.uint8).cpu().numpy().tobytes())) if kinds else None
+    first = flat[:_FIRST].cpu()
+    kind = next((name for name, holds in (("tiny", _is_tiny), ("two", _has_a_rule)) if holds(first) and holds(flat)), None)
+    return kind and (kind, zlib.crc32(flat.contiguous().view(torch.uint8).cpu().numpy().tobytes()))
 
 
-def _is_tiny(flat: Tensor, _dtype: torch.dtype) -> bool:
+def _is_tiny(flat: Tensor) -> bool:
     return bool((flat.abs() < _TINY).all())
 
 
-def _has_a_rule(flat: Tensor, dtype: torch.dtype) -> bool:
+def _has_a_rule(flat: Tensor) -> bool:
     """Whether there are two finite values that somebody has written down, at most, and one of them is the rule."""
-    values, counts = flat.unique(return_counts=True)
+    # Not every version of torch sorts floats of 16 bits on a GPU.
+    values, counts = flat.double().unique(return_counts=True)
     is_few = values.numel() <= 2 and bool(values.isfinite().all())
-    return is_few and int(counts.max()) >= _RULE * flat.numel() and all(_is_written(float(value), dtype) for value in values)
+    return is_few and int(counts.max()) >= _RULE * flat.numel() and all(_is_written(float(value), flat.dtype) for value in values)
 
 
 def _key(tensor: Tensor) -> tuple[object, ...]:

@@ -71,6 +71,8 @@ class States(unittest.TestCase):
         }
         others = varied(state, 3)
         self.assertEqual(set(others), {"identity", "filter", "forget_gate", "scale"})
+        for dtype in (torch.bfloat16, torch.float16, torch.float64):
+            self.assertEqual(set(varied({name: tensor.to(dtype) for name, tensor in state.items()}, 3)), set(others), dtype)
         for name, other in others.items():
             self.assertTrue(bool(((other - state[name]).abs() > 0.19).all()), name)
             self.assertTrue(torch.equal(other, varied({name: state[name].clone()}, 3)[name]), "both sides come to the same")
