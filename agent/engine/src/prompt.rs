@@ -208,7 +208,7 @@ impl Session<'_> {
             let verdict = self.graph.verdict(&parent.candidate).filter(|_| self.graph.standing(parent) == Standing::Wrong);
             words.extend(verdict.map(render::headline));
         }
-        Ok(render::shorten(&words.join(" "), 400))
+        Ok(render::elide(&words.join(" "), 400))
     }
 }
 
@@ -263,14 +263,14 @@ fn taken(profile: Option<&Profiled>) -> Option<ProfileView> {
 
 fn profile_view(profile: &Profile) -> ProfileView {
     let kernel = |kernel: &KernelProfile| KernelTimeView {
-        name: render::shorten(&kernel.time.name, 120),
+        name: render::elide(&kernel.time.name, 120),
         launches: render::plain(kernel.time.launches_per_call),
         time: kernel.time.time_per_call_ns.to_string(),
         share: format!("{:.1} %", kernel.time.share * 100.0),
     };
     let diagnosis = |diagnosis: &Diagnosis| DiagnosisView {
         cause: diagnosis.cause.to_string(),
-        kernel: diagnosis.kernel.as_ref().map(|name| render::shorten(name, 120)),
+        kernel: diagnosis.kernel.as_ref().map(|name| render::elide(name, 120)),
         at_stake: format!("{:.0} %", diagnosis.at_stake * 100.0),
         summary: diagnosis.summary.clone(),
         remedies: diagnosis.remedies.iter().map(render::remedy).collect(),

@@ -180,8 +180,9 @@ pub(crate) fn ruled_out(one: &RuledOut) -> String {
 pub(crate) fn before(profile: &Profile) -> Option<String> {
     let now = profile.kernels.len() + profile.more_kernels;
     let most: Vec<String> =
-        profile.before.iter().take(3).map(|time| format!("{:.0} % {}", time.share * 100.0, shorten(&time.name, 80))).collect();
-    (!most.is_empty()).then(|| format!("{} kernels before, {now} now; before: {}", profile.before.len(), most.join(", ")))
+        profile.before.iter().take(3).map(|time| format!("{:.0} % {}", time.share * 100.0, elide(&time.name, 80))).collect();
+    let kernels = if profile.before.len() == 1 { "kernel" } else { "kernels" };
+    (!most.is_empty()).then(|| format!("{} {kernels} before, {now} now; before: {}", profile.before.len(), most.join(", ")))
 }
 
 /// A number with at most three decimals and no trailing zeros.
@@ -195,7 +196,17 @@ pub(crate) fn passage(passage: &Passage) -> String {
     format!("[{}{heading}] ({})\n{}", passage.entry, passage.kind.as_str(), passage.text.trim())
 }
 
-/// Cuts a text in the middle, at character boundaries, and says how much is missing.
+/// Cuts a name, or another text of one line, in the middle: of names of kernels both the beginning and the end tell them apart.
+pub(crate) fn elide(text: &str, limit: usize) -> String {
+    let count = text.chars().count();
+    if count <= limit {
+        return text.to_owned();
+    }
+    let half = limit.saturating_sub(1) / 2;
+    text.chars().take(half).chain(['…']).chain(text.chars().skip(count - half)).collect()
+}
+
+/// Cuts a text of several lines in the middle, at character boundaries, and says how much is missing.
 pub(crate) fn shorten(text: &str, limit: usize) -> String {
     let count = text.chars().count();
     if count <= limit {
@@ -205,4 +216,34 @@ pub(crate) fn shorten(text: &str, limit: usize) -> String {
     let head: String = text.chars().take(half).collect();
     let tail: String = text.chars().skip(count - half).collect();
     format!("{head}\n[... {} characters left out ...]\n{tail}", count - 2 * half)
+}
+
+#[cfg(test)]
+mod tests {
+    use kernelwright_protocol::{KernelTime, Nanoseconds, ProfilerKind};
+
+    use super::*;
+
+    #[test]
+    fn a_name_keeps_both_its_ends_and_one_line() {
+        assert_eq!(elide("conv<float, 3>", 14), "conv<float, 3>");
+        assert_eq!(elide("conv<float, 3>", 9), "conv…, 3>");
+        assert_eq!(elide("größer als gedacht", 7), "grö…cht");
+    }
+
+    #[test]
+    fn one_kernel_is_no_plural() {
+        let profile = |names: &[&str]| {
+            let time = |name: &&str| KernelTime {
+                name: (*name).to_owned(),
+                launches_per_call: 1.0,
+                time_per_call_ns: Nanoseconds(1000),
+                share: 0.5,
+            };
+            Profile { before: names.iter().map(time).collect(), ..Profile::new(ProfilerKind::Ncu, 1) }
+        };
+        assert_eq!(before(&profile(&[])), None);
+        assert_eq!(before(&profile(&["mm"])).as_deref(), Some("1 kernel before, 0 now; before: 50 % mm"));
+        assert_eq!(before(&profile(&["mm", "add"])).as_deref(), Some("2 kernels before, 0 now; before: 50 % mm, 50 % add"));
+    }
 }

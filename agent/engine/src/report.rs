@@ -172,7 +172,7 @@ fn beginning(text: &mut String, graph: &Graph) {
     let _ = writeln!(text, "## With what it began\n\nKernels of earlier runs, evaluated anew for this problem:\n");
     for seed in &warm.seeds {
         let here = graph.verdict(&seed.candidate).map_or_else(|| "not evaluated".to_owned(), render::headline);
-        let here = render::shorten(&one_line(&here), 160);
+        let here = render::elide(&one_line(&here), 160);
         let node = graph.seed_nodes().find(|node| node.candidate == seed.candidate);
         let node = node.map(|node| format!("kernel {}, ", node.id)).unwrap_or_default();
         let there = format!("at least {:.2}x on {}", seed.speedup, seed.problem);
@@ -217,7 +217,7 @@ fn steps(text: &mut String, graph: &Graph) {
     if !wrong.is_empty() {
         let _ = writeln!(text, "Not correct, of {} evaluated:\n", count(graph.attempts().len(), "kernel"));
         for attempt in wrong {
-            let headline = render::shorten(&one_line(&render::headline(&attempt.evaluation)), 200);
+            let headline = render::elide(&one_line(&render::headline(&attempt.evaluation)), 200);
             let place = if attempt.step == StepId::WARM_START { "an earlier run's".to_owned() } else { format!("step {},", attempt.step) };
             let _ = writeln!(text, "- {place} candidate {}: {headline}", attempt.candidate);
         }
@@ -274,7 +274,7 @@ fn usage(text: &mut String, dir: &Path, graph: &Graph) {
 
 fn result(graph: &Graph, node: &Node) -> String {
     let headline = graph.verdict(&node.candidate).map(render::headline).unwrap_or_default();
-    render::shorten(&one_line(&headline), 160)
+    render::elide(&one_line(&headline), 160)
 }
 
 fn timing(evaluation: &Evaluation) -> Option<&Timing> {

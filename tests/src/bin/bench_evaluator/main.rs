@@ -1,7 +1,7 @@
 //! How long a verdict takes, how many fit into a minute, and how well they repeat: tables of figures, goals beside them.
 //!
 //! `bench_evaluator [--target cpu|cuda|cuda:N] [--binary PATH] [--kernelbench FOLDER] [--times N] [--threads N]
-//! [--trace] [latency|throughput|repeat ...]`.
+//! [--candidates N] [--trace] [latency|throughput|repeat ...]`.
 //! `make bench-evaluator` builds it and runs it on this machine; on a machine without a toolchain it runs as it was built elsewhere.
 //!
 //! - latency: wall time of one verdict, request to answer, in one evaluator that has seen the problem before (baselines known, float64
@@ -9,7 +9,7 @@
 //!   `--kernelbench` (a checkout of ScalingIntelligence/KernelBench) its own evaluator judges the same candidates in the same run, in a
 //!   process each as its scripts do, with 5 correctness and 100 timing trials.
 //!   Cold is a kernel of which nothing was built before, in the same evaluator.
-//! - throughput: verdicts a minute over many different candidates, some of them flawed: one after another, all at once, and with `--target cuda`
+//! - throughput: verdicts a minute over N different candidates (64), some of them flawed: one after another, all at once, and with `--target cuda`
 //!   on all GPUs at once. Ends with an error where a verdict is another among others than by itself.
 //! - repeat: the same kernel in ten evaluations: the largest speedup over the smallest, and what each made of equal kernels. Where other
 //!   work keeps some processors busy, `--threads` has to leave them out: whoever waits for a thread that does not run measures that.
@@ -41,13 +41,23 @@ struct Arguments {
     kernelbench: Option<PathBuf>,
     times: usize,
     threads: Option<usize>,
+    candidates: usize,
     trace: bool,
     parts: Vec<String>,
 }
 
 impl Arguments {
     fn read() -> Result<Self, Failure> {
-        let mut read = Self { target: Target::CPU, binary: None, kernelbench: None, times: 20, threads: None, trace: false, parts: vec![] };
+        let mut read = Self {
+            target: Target::CPU,
+            binary: None,
+            kernelbench: None,
+            times: 20,
+            threads: None,
+            candidates: 64,
+            trace: false,
+            parts: vec![],
+        };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
@@ -56,6 +66,7 @@ impl Arguments {
                 "--binary" => read.binary = Some(value()?.into()),
                 "--kernelbench" => read.kernelbench = Some(value()?.into()),
                 "--threads" => read.threads = Some(value()?.parse()?),
+                "--candidates" => read.candidates = value()?.parse()?,
                 "--trace" => read.trace = true,
                 "--times" => read.times = value()?.parse()?,
                 "latency" | "throughput" | "repeat" => read.parts.push(word),
@@ -134,7 +145,7 @@ async fn main() -> Result<(), Failure> {
     for part in &arguments.parts {
         match part.as_str() {
             "latency" => latency::measure(&bench, arguments.times, arguments.kernelbench.as_deref()).await?,
-            "throughput" => throughput::measure(&bench).await?,
+            "throughput" => throughput::measure(&bench, arguments.candidates).await?,
             _ => repeat::measure(&bench).await?,
         }
     }

@@ -9,31 +9,28 @@ use kernelwright_tests::softmax::{Flaw, Language, Problem};
 
 use crate::{Bench, Failure};
 
-/// Candidates in a round.
-const CANDIDATES: usize = 64;
-
 /// Candidates before a round, at once: every device has both problems loaded after them, and their baselines measured.
 const WARMUP: usize = 8;
 
 /// The rounds: one after another, all at once, and all at once on every GPU where the target names none. The same candidates each time but
 /// for a number in them, so that all is compiled anew, and their verdicts compared.
-pub async fn measure(bench: &Bench) -> Result<(), Failure> {
+pub async fn measure(bench: &Bench, candidates: usize) -> Result<(), Failure> {
     let any = bench.target.backend == Backend::Cuda && bench.target.device.is_none();
     let one = if any { Target::cuda(0) } else { bench.target };
     row(["throughput", "verdicts", "time", "a minute", "goal"]);
     warm_up(bench, one, 5000).await?;
     let started = Instant::now();
     let mut serial = Vec::new();
-    for number in 0..CANDIDATES {
+    for number in 0..candidates {
         serial.push(verdict(bench, one, 6000, number).await?);
     }
-    let one_by_one = print("one after another", started.elapsed(), "");
+    let one_by_one = print("one after another", candidates, started.elapsed(), "");
     let at_once = round(bench, one, 7000, &serial).await?;
-    let together = print("at once", at_once, "60 on one H200");
+    let together = print("at once", candidates, at_once, "60 on one H200");
     row(["  faster", &format!("{:.2}x", together / one_by_one), "", "", ""]);
     if any {
         warm_up(bench, bench.target, 8000).await?;
-        let everywhere = print("at once, on any GPU", round(bench, bench.target, 9000, &serial).await?, "");
+        let everywhere = print("at once, on any GPU", candidates, round(bench, bench.target, 9000, &serial).await?, "");
         row(["  over one GPU", &format!("{:.2}x", everywhere / together), "", "", "1.8x on two"]);
     }
     Ok(())
@@ -49,7 +46,7 @@ async fn warm_up(bench: &Bench, target: Target, base: usize) -> Result<(), Failu
 /// All at once; an error where one has another verdict than by itself.
 async fn round(bench: &Bench, target: Target, base: usize, serial: &[&str]) -> Result<Duration, Failure> {
     let started = Instant::now();
-    let verdicts = join_all((0..CANDIDATES).map(|number| verdict(bench, target, base, number))).await;
+    let verdicts = join_all((0..serial.len()).map(|number| verdict(bench, target, base, number))).await;
     let wall = started.elapsed();
     for (number, (verdict, &alone)) in verdicts.into_iter().zip(serial).enumerate() {
         let verdict = verdict?;
@@ -76,8 +73,8 @@ async fn verdict(bench: &Bench, target: Target, base: usize, number: usize) -> R
     }
 }
 
-fn print(how: &str, wall: Duration, goal: &str) -> f64 {
-    let rate = CANDIDATES as f64 / wall.as_secs_f64() * 60.0;
-    row([how, &CANDIDATES.to_string(), &seconds(wall), &format!("{rate:.1}"), goal]);
+fn print(how: &str, verdicts: usize, wall: Duration, goal: &str) -> f64 {
+    let rate = verdicts as f64 / wall.as_secs_f64() * 60.0;
+    row([how, &verdicts.to_string(), &seconds(wall), &format!("{rate:.1}"), goal]);
     rate
 }

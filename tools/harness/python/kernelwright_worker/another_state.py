@@ -1,8 +1,8 @@
 """Another state of a module: what training changes and was set by hand when it is built (scales of one, biases of zero, running statistics, closed
-gates, identities, weights next to nothing) holds other values.
+gates, identities, weights next to nothing) holds other values, and so do random weights of which one follows from others (copies, orthogonal rows).
 
-A candidate that leaves such state out is right only until somebody trains the module. Both roles compute the same values from a seed: they follow
-from what a tensor holds, its shape and its dtype, not from its name, which a candidate may choose.
+A candidate that makes use of such state is right only until somebody trains the module. Both roles compute the same values from a seed: where they were
+set by hand they follow from what a tensor holds, its shape and its dtype, not from its name, which a candidate may choose.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -33,6 +34,12 @@ _RULE = 0.7
 _FIRST = 64
 #: What makes one value of a tensor that is there already. `constant_` is told of whole, by the name of its argument.
 _FILLING = (Tensor.zero_, Tensor.fill_, Tensor.copy_, nn.init.constant_, torch.eye)
+#: How far random weights go, as a part of how large they are on average: far enough to show, and not so far that a recurrence grows without end.
+_SOME = 0.3
+#: Of random weights so many elements are moved at most, the smallest tensors first: it takes both sides a second.
+_MOVED = 1 << 24
+#: So many rows tell whether all of them are orthogonal, by products that are this small beside their squares.
+_ROWS, _ORTHOGONAL = 8, 1e-4
 #: A number that somebody has written down has few digits; one that was drawn at random has them all.
 _WRITTEN_DIGITS = 4
 _NORMS = torch.nn.modules.batchnorm._NormBase
@@ -60,9 +67,37 @@ def set_by_hand(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in state.items() if _mark(tensor) is not None}
 
 
+def dependent(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of a state that were drawn at random and are no independent ones: copies of others, and matrices with orthogonal rows or columns."""
+    alike: dict[tuple[object, ...], list[str]] = {}
+    for name, tensor in state.items():
+        if tensor.is_floating_point() and tensor.dtype.itemsize >= 2 and tensor.numel() > 1 and _is_plain(tensor):
+            alike.setdefault((tuple(tensor.shape), tensor.dtype, *tensor.detach().reshape(-1)[:_ROWS].tolist()), []).append(name)
+    copies = {name for names in alike.values() if len(names) > 1 and all(same_bits(state[names[0]], state[name]) for name in names) for name in names}
+    found = {name: state[name] for names in alike.values() for name in names if name in copies or _is_orthogonal(state[name].detach())}
+    return {name: tensor for name, tensor in found.items() if _mark(tensor) is None and bool(tensor.isfinite().all())}
+
+
+def variable(module: nn.Module, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """What is to hold other values, of the state of a module: only of what training changes, and tensors that are tied to others stay as they are unless
+    they were set by hand."""
+    own = {name: tensor for name, tensor in state.items() if name in trained(module)}
+    places = {name: tensor.data_ptr() for name, tensor in module.state_dict().items() if isinstance(tensor, Tensor) and _is_strided(tensor)}
+    shared = {place for place, times in Counter(places.values()).items() if times > 1}
+    found = [(name, tensor) for name, tensor in dependent(own).items() if places.get(name) not in shared]
+    found.sort(key=lambda item: item[1].numel())
+    sizes = accumulate(tensor.numel() for _name, tensor in found)
+    return {**set_by_hand(own), **{name: tensor for (name, tensor), size in zip(found, sizes) if size <= _MOVED}}
+
+
 def varied(state: Mapping[str, Tensor], seed: int) -> dict[str, Tensor]:
-    """Other values for the tensors of a state that were set by hand; those of equal tensors are equal."""
-    return {name: _other(tensor, seed) for name, tensor in set_by_hand(state).items()}
+    """Other values for the tensors of a state that were set by hand."""
+    return other_values(set_by_hand(state), seed)
+
+
+def other_values(state: Mapping[str, Tensor], seed: int) -> dict[str, Tensor]:
+    """Other values for all of these. Those of equal tensors that were set by hand are equal; of tensors that were drawn at random each has its own."""
+    return {name: _moved(tensor, seed ^ zlib.crc32(name.encode())) if _mark(tensor) is None else _other(tensor, seed) for name, tensor in state.items()}
 
 
 @contextmanager
@@ -71,6 +106,7 @@ def built_with(state: Mapping[str, Tensor], seed: int, policy: str) -> Iterator[
 
     So a candidate that packs or folds its state while it is built, under whatever names, is asked for nothing that it cannot do.
     """
+    # What was drawn at random is another thing in every module that is built: it comes by its name afterwards.
     building = _Building(state, varied(state, seed), policy)
 
     def registered(_parent: nn.Module, name: str, child: Any) -> None:
@@ -235,6 +271,21 @@ def _mark(tensor: Tensor) -> float | tuple[str, int] | None:
     return kind and (kind, zlib.crc32(flat.contiguous().view(torch.uint8).cpu().numpy().tobytes()))
 
 
+def _is_orthogonal(tensor: Tensor) -> bool:
+    """Whether the rows of a matrix, or the columns of one that is higher than wide, are orthogonal and of one length."""
+    if tensor.dim() != 2 or min(tensor.shape) < _ROWS:
+        return False
+    rows = tensor if tensor.shape[0] <= tensor.shape[1] else tensor.T
+    first = rows[:_ROWS].double()
+    # Of most matrices the first rows are enough.
+    for some in (first, rows):
+        products = first @ some.double().T
+        expected = torch.eye(*products.shape, dtype=products.dtype, device=products.device) * products[0, 0]
+        if not bool((products - expected).abs().max() <= _ORTHOGONAL * products[0, 0]):
+            return False
+    return bool(products[0, 0] > 0)
+
+
 def _is_tiny(flat: Tensor) -> bool:
     return bool((flat.abs() < _TINY).all())
 
@@ -251,11 +302,22 @@ def _key(tensor: Tensor) -> tuple[object, ...]:
     return _mark(tensor), tuple(tensor.shape), str(tensor.dtype)
 
 
-def _other(tensor: Tensor, seed: int) -> Tensor:
+def _change(tensor: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+    """By how much elements are to change: the size of that, and with a sign."""
     # On the CPU: a GPU draws other numbers.
-    generator = torch.Generator().manual_seed(zlib.crc32(repr(_key(tensor)).encode()) ^ seed)
+    generator = torch.Generator().manual_seed(seed)
     size = _LEAST + (_MOST - _LEAST) * torch.rand(tensor.shape, generator=generator)
-    change = size * (torch.randint(0, 2, tensor.shape, generator=generator) * 2 - 1)
+    return size, size * (torch.randint(0, 2, tensor.shape, generator=generator) * 2 - 1)
+
+
+def _moved(tensor: Tensor, seed: int) -> Tensor:
+    values = tensor.detach().cpu().double()
+    _size, change = _change(tensor, seed)
+    return (values + _SOME * values.square().mean().sqrt() * change).to(tensor.dtype).to(tensor.device)
+
+
+def _other(tensor: Tensor, seed: int) -> Tensor:
+    size, change = _change(tensor, zlib.crc32(repr(_key(tensor)).encode()) ^ seed)
     value = _value(tensor)
     if value is not None:
         other = (1 + change) * value if abs(value) >= _NOTHING else math.copysign(1.0, value) * size if value else change

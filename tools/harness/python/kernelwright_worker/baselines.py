@@ -11,7 +11,8 @@ import torch
 from . import failures, forms
 from .channel import WorkerError
 from .device import Device
-from .reference import Reference, agree
+from .outputs import agree
+from .reference import Reference
 
 #: CUDA graphs are left out: they would time replays on fixed addresses, and a candidate sees fresh ones.
 COMPILE_MODE = "max-autotune-no-cudagraphs"

@@ -37,7 +37,8 @@ _clock = perf_counter_ns
 _no_grad = torch.no_grad
 _describe = failures.describe
 _overlaps, _same_bits = overlaps, same_bits
-_set_by_hand, _varied, _built_with, _Snapshot = another_state.set_by_hand, another_state.varied, another_state.built_with, another_state.Snapshot
+_set_by_hand, _dependent, _other_values = another_state.set_by_hand, another_state.dependent, another_state.other_values
+_built_with, _Snapshot = another_state.built_with, another_state.Snapshot
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,8 @@ class Candidate:
         self._module: Any = None
         #: What the module holds before every run, where calls depend on those before them.
         self._before_runs: another_state.Snapshot | None = None
-        #: What of the reference's state was set by hand, before the first call.
-        self._set_by_hand: dict[str, Tensor] = {}
+        #: What of the reference's state may come to hold other values, as it is before the first call.
+        self._variable: dict[str, Tensor] = {}
         #: What it can import of the problem.
         self._offered: ModuleType | None = None
 
@@ -129,7 +130,7 @@ class Candidate:
     def construct(self, init: list[Any], state: list[tuple[str, Tensor]], form: Form, other: OtherState | None = None, carries_state: bool = False) -> dict[str, Any]:
         """Builds `ModelNew` as the reference was built, copies the reference's state by name and gives it the problem's form; in the `other` state from the
         beginning, where there is one. Where it `carries_state` from call to call, every run begins with this one."""
-        self._set_by_hand = _set_by_hand(dict(state))
+        self._variable = {**_set_by_hand(dict(state)), **_dependent(dict(state))}
         if form.numpy:
             # There are no arrays on a GPU: its candidates work on tensors.
             init, form = (forms.arrays_for(init), form) if not self._device.is_cuda else (init, Form())
@@ -139,7 +140,7 @@ class Candidate:
         module = self.guarded("construct", "construct", lambda: self._build(init, other))
         matched, unmatched = self.guarded("construct", "construct", lambda: self._adopt(module, state))
         if other is not None:
-            others = list(_varied(self._own(other), other.seed).items())
+            others = list(_other_values(self._own(other), other.seed).items())
             self.guarded("construct", "construct", lambda: self._adopt(module, others))
         self._before_runs = _Snapshot.of(module) if carries_state else None
         self._device.synchronize()
@@ -149,13 +150,13 @@ class Candidate:
     def vary(self, other: OtherState, is_left: bool) -> dict[str, Any]:
         """Goes over to another state, or back to the first one."""
         own = self._own(other)
-        state = own if is_left else _varied(own, other.seed)
+        state = own if is_left else _other_values(own, other.seed)
         _matched, unmatched = self.guarded("run", "run", lambda: self._adopt(self._module, list(state.items())))
         self._device.synchronize()
         return {"unmatched": unmatched}
 
     def _own(self, other: OtherState) -> dict[str, Tensor]:
-        return {name: tensor for name, tensor in self._set_by_hand.items() if name in other.names}
+        return {name: tensor for name, tensor in self._variable.items() if name in other.names}
 
     def _build(self, init: list[Any], other: OtherState | None) -> Any:
         if self._class is None:

@@ -11,8 +11,9 @@ from .channel import WorkerError
 from .device import Device
 from .draws import transform
 from .layout import same_bits
+from .outputs import agree
 from .problem import Problem
-from .reference import SLOW_FIRST_RUN_NS, Reference, agree
+from .reference import SLOW_FIRST_RUN_NS, Reference
 from .trees import encode, tensors_of
 
 

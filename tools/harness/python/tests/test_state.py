@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import unittest
 
 from support import DEVICES
@@ -9,10 +10,11 @@ from support import DEVICES
 import torch
 from torch import nn
 
-from kernelwright_worker.another_state import POLICIES, Snapshot, built_with, trained, varied
+from kernelwright_worker.another_state import POLICIES, Snapshot, built_with, dependent, other_values, trained, variable, varied
 from kernelwright_worker.device import Device
 from kernelwright_worker.problem import Problem
-from kernelwright_worker.reference import Reference, agree
+from kernelwright_worker.outputs import agree
+from kernelwright_worker.reference import Reference
 
 
 class Norms(nn.Module):
@@ -46,6 +48,34 @@ class States(unittest.TestCase):
             self.assertTrue(bool((distance >= 0.19).all() and (distance <= 0.51).all()), name)
         self.assertTrue(torch.equal(others["norm.weight"], others["norm.running_var"]), "equal tensors stay equal")
         self.assertFalse(torch.equal(others["gate"], varied(state, 8)["gate"]))
+
+    def test_copies_and_orthogonal_weights_hold_others_each_its_own(self) -> None:
+        class Experts(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                first = nn.Linear(16, 9)
+                self.experts = nn.ModuleList(copy.deepcopy(first) for _ in range(3))
+                self.square, self.high = nn.Parameter(torch.empty(12, 12)), nn.Parameter(torch.empty(40, 10))
+                nn.init.orthogonal_(self.square, gain=3.0)
+                nn.init.orthogonal_(self.high)
+                self.free = nn.Parameter(torch.randn(12, 12))
+                self.embedding, self.out = nn.Embedding(16, 16), nn.Linear(16, 16, bias=False)
+                nn.init.orthogonal_(self.out.weight)
+                self.embedding.weight = self.out.weight
+
+        module = Experts()
+        state = module.state_dict()
+        copies = {f"experts.{number}.{name}" for number in range(3) for name in ("weight", "bias")}
+        self.assertEqual(set(variable(module, state)), copies | {"square", "high"}, "what is tied stays tied")
+        self.assertTrue({"embedding.weight", "out.weight"} <= set(dependent(state)), "of a state alone nobody can tell")
+        others = other_values(variable(module, state), 7)
+        self.assertFalse(torch.equal(others["experts.0.weight"], others["experts.1.weight"]))
+        for name, other in others.items():
+            distance = (other - state[name]).square().mean().sqrt() / state[name].square().mean().sqrt()
+            self.assertTrue(0.06 < distance < 0.15, (name, distance))
+        self.assertEqual(varied(state, 7), {}, "none of it was set by hand")
+        with built_with(state, 7, POLICIES[0]):
+            self.assertEqual(len({tuple(part.weight[0].tolist()) for part in Experts().experts}), 1, "what a constructor draws is left alone")
 
     def test_modules_are_built_with_it_under_any_name(self) -> None:
         state = Norms().state_dict()
@@ -182,7 +212,7 @@ class References(unittest.TestCase):
         for device in DEVICES:
             made, inputs = reference("pass", device)
             before = made.run(inputs)[0]
-            made.replace_state(varied(made.trained_state(), 3))
+            made.replace_state(varied(made.variable_state(), 3))
             other = made.run(inputs)[0]
             self.assertFalse(agree(before, other))
             self.assertTrue(torch.equal(made.initial_state()["norm.weight"].cpu(), torch.ones(8)), "its own state is still known")

@@ -171,16 +171,16 @@ class Moves(unittest.TestCase):
         facts = loaded.facts()
         self.assertEqual([known is None for known in facts["structures"]], [False, True])
         self.assertIn("tensor 1 of the inputs, float32[64, 64], is zero in the same 49.2 % of its places", facts["structure"])
-        loaded.draw({"entry": 4, "seed": 5, "kind": "problem"}, [])
+        loaded.operation("draw")({"entry": 4, "seed": 5, "kind": "problem"}, [])
         memory, size = _Block(1 << 16), 64 * 64 * 4
         loaded._mapped.open = lambda _described, _device: [memory]  # type: ignore[assignment, method-assign, return-value, list-item]
         calls = [{"places": [[0, start], [0, start + size]], "recipe": {"rotate": 5, "stir": start + 1}} for start in (0, 32768)]
         loaded.fill({"entry": 4, "blocks": [], "calls": calls}, [])
         for call in calls:
-            expected = loaded._made({"base": 4, "recipe": call["recipe"]})
+            expected = loaded._trials.made({"base": 4, "recipe": call["recipe"]})
             for tensor, (_block, start) in zip(expected, call["places"]):
                 self.assertEqual(bytes(memory.memory)[start : start + tensor.numel() * 4], bytes(window_of(tensor).tolist()))
-        self.assertFalse(same_bits(*(loaded._made({"base": 4, "recipe": call["recipe"]})[0] for call in calls)))
+        self.assertFalse(same_bits(*(loaded._trials.made({"base": 4, "recipe": call["recipe"]})[0] for call in calls)))
 
 
 class _Block:

@@ -1,0 +1,127 @@
+"""What candidates gave, against what the reference gives. It comes as bytes, checked before they are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .answers import may_be_noise, same_value
+from .arena import Arena
+from .channel import WorkerError
+from .compare import Comparison, Expected, NanRule, compare
+from .device import Device
+from .reference import Expectation, Reference
+from .trees import decode
+from .trials import Trials
+
+#: What is said where outputs are those of another mode.
+_IN_TRAINING = "; these are its outputs in training mode, and modules are judged in eval mode, where batch norm takes its running statistics"
+
+
+class Judge:
+    """Compares outputs, and inputs after the call."""
+
+    def __init__(self, trials: Trials, reference: Reference, device: Device) -> None:
+        self._trials = trials
+        self._reference = reference
+        self._device = device
+
+    def compare(self, body: dict[str, Any], arena: Arena) -> dict[str, Any]:
+        """What a candidate gave for an entry."""
+        entry = body["entry"]
+        expectation = self._trials.expected(entry)
+        if expectation is None:
+            raise WorkerError("internal", "compare", f"nothing is expected of entry {entry!r}")
+        outputs = decode(body["outputs"], arena.tensors(body["tensors"]))
+        result = compare(expectation.outputs, outputs, "output")
+        if result.mismatches and self._reference.in_training_gives(self._trials.base(entry), outputs):
+            result.mismatches[0]["detail"] += _IN_TRAINING
+        if body.get("after") is not None:
+            after = decode(body["after"], arena.tensors(body["after_tensors"]))
+            self._compare_after(self._trials.base(entry), expectation, after, result)
+        # Noise that makes no difference on the problem's own inputs may do so on others: that is nobody's fault.
+        if self._trials.kind(entry) != "problem" and may_be_noise(result):
+            undecided = self._undecided(self._trials.base(entry), expectation.outputs.baseline, outputs)
+            if undecided is not None:
+                return {**Comparison().to_json(), "undecided": undecided}
+        return result.to_json()
+
+    def verify(self, calls: list[dict[str, Any]], arena: Arena) -> list[dict[str, Any] | None]:
+        """One comparison for each timed call; None where the reference has no answer for its inputs."""
+        # Several calls may have had equal inputs.
+        expected: dict[str, _Answer] = {}
+        comparisons = []
+        for call in calls:
+            key = repr((call["base"], call.get("recipe")))
+            if key not in expected:
+                expected[key] = _Answer(self._reference, self._trials.made(call))
+            comparisons.append(self._verify(call, arena, expected[key]))
+        return comparisons
+
+    def _undecided(self, inputs: list[Any], baseline: Any, outputs: Any) -> str | None:
+        """Why outputs that are not what is expected say nothing against a candidate, if so."""
+        if not self._reference.repeats(inputs, baseline):
+            return "the reference gives other outputs for it each time"
+        if self._reference.is_as_sensitive(inputs, baseline, outputs):
+            return "rounding decides: the reference gives outputs as far apart for inputs that differ in their last digits"
+        return None
+
+    def _compare_after(self, before: list[Any], expectation: Expectation, after: Any, result: Comparison) -> None:
+        untouched = expectation.after is None
+        wanted = before if expectation.after is None else expectation.after
+        if not isinstance(after, (list, tuple)) or len(after) != len(wanted):
+            raise WorkerError("internal", "compare", "`after` has not as many inputs as the entry")
+        for i, (expected, got) in enumerate(zip(wanted, after)):
+            if untouched and same_value(expected, got, self._device.torch):
+                continue
+            path = f"input[{i}] after the call"
+            # What is written into an input is an output.
+            rules = expectation.outputs
+            found = compare(Expected(expected, expected, NanRule.MUST_MATCH if untouched else rules.nan, precision=rules.precision), got, path)
+            if untouched and not found.mismatches:
+                found.add(path, "within tolerance of what it was, but not the same")
+            for mismatch in found.mismatches:
+                if untouched:
+                    mismatch["detail"] = f"changed, which the reference does not do: {mismatch['detail']}"
+                result.mismatches.append(mismatch)
+
+    def _verify(self, call: dict[str, Any], arena: Arena, answer: _Answer) -> dict[str, Any] | None:
+        """Compares what a timed call gave; None where the reference has no answer for its inputs.
+
+        Most are as near to the reference at declared precision as they must be to the exact values: only others cost a float64 run.
+        """
+        actual = decode(call["outputs"], arena.tensors(call["tensors"]))
+        try:
+            expectation = answer.at_declared_precision()
+            result = compare(expectation.outputs, actual, "output")
+            if result.mismatches:
+                expectation = answer.exact()
+                result = compare(expectation.outputs, actual, "output")
+            if may_be_noise(result) and not self._reference.repeats(answer.inputs, expectation.outputs.baseline):
+                return None
+        except WorkerError as error:
+            if "CUDA error" in error.message:
+                raise
+            return None
+        if call.get("after") is not None:
+            self._compare_after(answer.inputs, expectation, decode(call["after"], arena.tensors(call["after_tensors"])), result)
+        return result.to_json()
+
+
+class _Answer:
+    """What the reference gives for some inputs, computed when it is asked for."""
+
+    def __init__(self, reference: Reference, inputs: list[Any]) -> None:
+        self.inputs = inputs
+        self._reference = reference
+        self._declared: Expectation | None = None
+        self._exact: Expectation | None = None
+
+    def at_declared_precision(self) -> Expectation:
+        if self._declared is None:
+            self._declared = self._reference.expect(self.inputs, NanRule.MUST_MATCH, double=False)
+        return self._declared
+
+    def exact(self) -> Expectation:
+        if self._exact is None:
+            self._exact = self._reference.expect(self.inputs, NanRule.MUST_MATCH)
+        return self._exact

@@ -1,0 +1,234 @@
+"""Draws of inputs, and what the reference gives for them.
+
+Seeds and expected outputs never leave the process that holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from . import another_state, cuda_ipc, recipes, structure
+from .answers import gradients_vanish, no_answer
+from .arena import write_arena
+from .channel import Reply, WorkerError
+from .compare import NanRule, is_rounding_alone, sizes_of_few
+from .device import Device
+from .draws import LABELS, SPIKES, Constants, transform
+from .layout import same_bits
+from .outputs import agree
+from .problem import Problem
+from .recipes import Recipe
+from .reference import Expectation, Reference
+from .structure import Structure
+from .trees import encode, tensors_of
+
+#: What an output that cancels counts as at least, as a part of what it is on the problem's own draw.
+_FLOOR = 0.01
+
+
+class Trials:
+    """The entries of one set of inputs: what was drawn, and what is expected of it. Entry 0 is the problem's own draw."""
+
+    def __init__(self, problem: Problem, reference: Reference, seed: int, device: Device) -> None:
+        self._problem = problem
+        self._reference = reference
+        self._seed = seed
+        self._device = device
+        self._outbox = cuda_ipc.Outbox(device.torch) if device.is_cuda else None
+        self._inputs: dict[int, list[Any]] = {}
+        self._kinds: dict[int, str] = {}
+        self._expected: dict[int, Expectation] = {}
+        #: Of outputs with few elements, by path, on the problem's own draw.
+        self._sizes: dict[str, float] = {}
+        #: By which of the factors spikes have to grow to decide what a reduction comes to, once that is known.
+        self._spike: float | None = None
+        #: One for each tensor of the selected set of inputs.
+        self.structures: list[Structure | None] = []
+        self.constants = Constants()
+
+    def learn(self, inputs: list[Any]) -> None:
+        """What inputs are in another draw as well."""
+        again = self._problem.inputs(self._seed + 1, self._device)
+        self.structures = structure.find(inputs, lambda: again)
+        self.constants = Constants.of(inputs, again)
+
+    def renew(self) -> None:
+        """Forgets every entry, and what is known of the draws of one set of inputs."""
+        self.forget(everything=True)
+        self._spike = None
+
+    def base(self, entry: int) -> list[Any]:
+        """An entry's inputs."""
+        inputs = self._inputs.get(entry)
+        if inputs is None:
+            raise WorkerError("internal", "entry", f"no inputs were drawn for entry {entry!r}")
+        return inputs
+
+    def kind(self, entry: int) -> str:
+        """How an entry was drawn."""
+        return self._kinds.get(entry, "problem")
+
+    def expected(self, entry: int) -> Expectation | None:
+        """What is expected of an entry, if that is known."""
+        return self._expected.get(entry)
+
+    def fitting(self, inputs: list[Any]) -> list[Structure | None]:
+        """What is known of the structure of each tensor of these inputs."""
+        return structure.fitting(self.structures, inputs)
+
+    def made(self, call: dict[str, Any]) -> list[Any]:
+        """The inputs of a timed call, made again."""
+        base = self.base(call["base"])
+        return recipes.apply(base, Recipe.parse(call.get("recipe")), self._device.torch, self.fitting(base))
+
+    def forget(self, entries: Sequence[int] = (), everything: bool = False) -> None:
+        """Drops entries, with what is expected of them."""
+        for entry in {*self._inputs, *self._expected} if everything else entries:
+            for table in (self._inputs, self._kinds, self._expected):
+                table.pop(entry, None)
+
+    def give_back(self) -> None:
+        """Drops device memory that other processes were given."""
+        if self._outbox is not None:
+            self._outbox.clear()
+
+    def draw(self, body: dict[str, Any], _fds: list[int]) -> Reply:
+        """Draws an entry from the problem's distribution, or makes it from another one, and hands it out."""
+        entry, kind, base = body["entry"], body["kind"], body.get("base")
+        inputs = self._problem.inputs(int(body["seed"]), self._device) if base is None else self.base(base)
+        inputs, skipped = self._transformed(inputs, kind, int(body["seed"]))
+        self.forget([entry])
+        if skipped is not None:
+            return Reply({"inputs": None, "tensors": [], "label": LABELS[kind], "skipped": skipped})
+        self._inputs[entry], self._kinds[entry] = inputs, kind
+        return self.share(body, [])
+
+    def share(self, body: dict[str, Any], _fds: list[int]) -> Reply:
+        """Hands out an entry's inputs: on a GPU where they lie, if processes can share its memory."""
+        entry = body["entry"]
+        inputs = self.base(entry)
+        tensors: list[Tensor] = []
+        tree = encode(inputs, tensors, lambda tensor: tensor)
+        answer = {"inputs": tree, "label": LABELS[self._kinds[entry]], "skipped": None}
+        if self._outbox is not None:
+            try:
+                return Reply({**answer, "tensors": self._outbox.put(tensors)})
+            except cuda_ipc.DriverError:
+                self._outbox = None  # not every system lets processes share device memory; then it goes through the host
+        fd, entries = write_arena(tensors)
+        return Reply({**answer, "tensors": entries}, [fd])
+
+    def vary(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        """Goes over to another state of the module; without a seed, back to its own."""
+        # What was expected of the base entry was so in the state before.
+        self._expected.pop(0, None)
+        if body.get("seed") is None:
+            self._reference.replace_state({})
+            return {"names": []}
+        others = another_state.other_values(self._reference.variable_state(), int(body["seed"]))
+        if not others or self._reference.carries_state:
+            return {"names": []}
+        inputs = self.base(0)
+        before = self._reference.outputs(inputs)
+        try:
+            self._reference.replace_state(others)
+            after = self._reference.outputs(inputs)
+            shows = not agree(before, after) and all(no_answer(outputs, "problem") is None for outputs in (before, after))
+        except WorkerError as error:
+            if "CUDA error" in error.message:
+                raise
+            shows = False
+        if not shows:
+            self._reference.replace_state({})
+        return {"names": list(others) if shows else []}
+
+    def expect(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        """Has the reference say what an entry should give, and says what that is worth."""
+        entry = body["entry"]
+        kind = self.kind(entry)
+        try:
+            expectation = self._reference.expect(self.base(entry), NanRule.ANYTHING if kind in ("special", "flipped") else NanRule.MUST_MATCH)
+        except WorkerError as error:
+            if kind == "problem" or "CUDA error" in error.message:
+                raise
+            return {"skipped": f"the reference does not run on it: {error.message}", "double": False}
+        if kind == "problem":
+            self._sizes = sizes_of_few(expectation.outputs.baseline, "output")
+            expectation.outputs.looks_at_small = True
+        elif kind == "structured":
+            # Sums of which half has changed its sign are small differences of large numbers.
+            expectation.outputs.floors = {path: _FLOOR * size for path, size in self._sizes.items()}
+        reason = None if kind == "problem" else no_answer(expectation.outputs.baseline, kind)
+        if reason is None and (
+            kind != "problem" and expectation.integers_differ
+            or kind == "structured" and self._rounding_decides(self.base(entry), expectation.outputs.baseline)
+        ):
+            reason = "rounding decides its integer outputs"
+        elif reason is None and kind == "scaled" and self._problem.trains and 0 in self._expected:
+            before = self._expected[0].outputs.baseline
+            reason = "gradients vanish, and rounding decides what is left of them" if gradients_vanish(expectation.outputs.baseline, before) else None
+        if reason is None:
+            self._expected[entry] = expectation
+        worthless = kind == "problem" and is_rounding_alone(expectation.outputs)
+        decides = reason is None and self._decides(kind, entry, expectation.outputs.baseline)
+        return {"skipped": reason, "double": expectation.double, "rounding_decides": worthless, "decides": decides}
+
+    def _transformed(self, inputs: list[Any], kind: str, seed: int) -> tuple[list[Any], str | None]:
+        known = self.fitting(inputs)
+
+        def changed(spike: float) -> tuple[list[Any], str | None]:
+            return transform(inputs, kind, self._device.torch, seed, known, self.constants, spike)
+
+        if kind != "spiked" or self._spike is not None:
+            return changed(self._spike or SPIKES[0])
+        self._spike = SPIKES[0]
+        for spike in SPIKES:
+            spiked, skipped = changed(spike)
+            if skipped is not None:
+                break
+            outputs = self._outputs(lambda: spiked)
+            if outputs is None or no_answer(outputs, kind) is not None:
+                break
+            if self._tells_from_base(outputs):
+                self._spike = spike
+                return spiked, None
+        return changed(self._spike)
+
+    def _outputs(self, make: Callable[[], list[Any]]) -> Any:
+        """What the reference gives for the inputs that are made; nothing where it does not run on them, or they do not fit beside others."""
+        try:
+            return self._reference.outputs(make())
+        except torch.OutOfMemoryError:
+            return None
+        except WorkerError as error:
+            if "CUDA error" in error.message:
+                raise
+            return None
+
+    def _tells_from_base(self, outputs: Any) -> bool:
+        """Whether outputs are far from those of the problem's own draw."""
+        expected = self._expected.get(0)
+        return expected is None or self._reference.are_far(expected.outputs.baseline, outputs)
+
+    def _decides(self, kind: str, entry: int, outputs: Any) -> bool:
+        """Whether a few elements of a draw decide what it comes to: of a root, or of what is bounded, they may not."""
+        if kind == "spiked":
+            return self._tells_from_base(outputs)
+        if kind == "uneven":
+            seed = self._seed + 1 + entry
+            others = self._outputs(lambda: self._transformed(self._problem.inputs(seed, self._device), kind, seed)[0])
+            return others is not None and self._reference.are_far(outputs, others)
+        return True
+
+    def _rounding_decides(self, inputs: list[Any], baseline: Any) -> bool:
+        """Whether integers or bools of the outputs change with the last digits of the inputs: equal rows and zeros make ties that are nobody's fault."""
+        exact = [tensor for tensor in tensors_of(baseline) if not (tensor.is_floating_point() or tensor.is_complex())]
+        if not any(tensor.numel() for tensor in exact):
+            return False
+        nudged = tensors_of(self._reference.outputs(transform(inputs, "nudged", self._device.torch, 0)[0]))
+        after = [tensor for tensor in nudged if not (tensor.is_floating_point() or tensor.is_complex())]
+        return len(after) != len(exact) or not all(same_bits(a, b) for a, b in zip(exact, after))
