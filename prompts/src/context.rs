@@ -143,6 +143,8 @@ pub struct FloorView {
     pub time: String,
     /// The best time so far over the floor, e.g. `1.6`; the faster baseline's while there is no correct kernel.
     pub ratio: Option<String>,
+    /// Whether that is the faster baseline's time.
+    pub is_baselines: bool,
 }
 
 /// Where the time of one call goes.

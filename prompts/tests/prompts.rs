@@ -44,7 +44,13 @@ fn fresh() -> OperatorContext {
             BaselineView { name: "eager".into(), time: Some("678 ms".into()), reason: None, fastest: true },
             BaselineView { name: "torch.compile".into(), time: None, reason: Some("no compiler".into()), fastest: false },
         ],
-        floor: Some(FloorView { bytes: "192 MiB".into(), bandwidth: "18.1 GB/s".into(), time: "11.1 ms".into(), ratio: Some("61".into()) }),
+        floor: Some(FloorView {
+            bytes: "192 MiB".into(),
+            bandwidth: "18.1 GB/s".into(),
+            time: "11.1 ms".into(),
+            ratio: Some("61".into()),
+            is_baselines: true,
+        }),
         problem_profile: Some(ProfileView {
             wall: Some("680 ms".into()),
             id: None,

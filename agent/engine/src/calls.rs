@@ -1,12 +1,13 @@
 //! What the model's tool calls do.
 
 use kernelwright_model::{Arguments, ToolCall, ToolSpec};
-use kernelwright_protocol::{Evaluation, Passages, Profile};
+use kernelwright_protocol::{Evaluation, Passages, Profile, Verdict};
 use kernelwright_search::{Event, StepId};
 use serde_json::{Map, Value, json};
 
 use crate::bindings::Draft;
 use crate::error::EngineError;
+use crate::floor;
 use crate::own_tools::{self, OwnCall};
 use crate::render;
 use crate::session::{Flow, Session};
@@ -95,7 +96,7 @@ impl Session<'_> {
             }),
             OwnCall::Read { node: Some(id) } => match self.graph.node(id) {
                 Some(node) => Ok(Reply::text(self.store.candidate(&node.candidate)?)),
-                None => Ok(Reply::error(format!("there is no node {id}; the run has {}", self.graph.nodes().len()))),
+                None => Ok(Reply::error(format!("there is no kernel {id}; the run has {}", self.graph.nodes().len()))),
             },
             OwnCall::Note { text } => {
                 let step = self.open()?.id;
@@ -123,7 +124,7 @@ impl Session<'_> {
     async fn reply_evaluate(&mut self) -> Flow<Reply> {
         let Some(draft) = self.draft()? else { return Ok(Reply::error("there is no draft yet; write one with write_kernel")) };
         if let Some(known) = self.graph.verdict(&draft.id) {
-            let text = render::evaluation(known);
+            let text = self.verdict(known);
             let again = if self.was_told(&draft)? { "unchanged since its last evaluation\n" } else { "" };
             return Ok(Reply::text(format!("{again}{text}")).about(&draft));
         }
@@ -132,8 +133,21 @@ impl Session<'_> {
             return Ok(Reply::error("the budget of evaluations is spent; end the step with finish_step"));
         }
         match self.evaluate(self.open()?.id, &draft).await? {
-            Ok(evaluation) => Ok(Reply::text(render::evaluation(&evaluation)).about(&draft)),
+            Ok(evaluation) => Ok(Reply::text(self.verdict(&evaluation)).about(&draft)),
             Err(reason) => Ok(Reply::error(reason)),
+        }
+    }
+
+    /// A verdict in words, with how far its time is from the floor.
+    fn verdict(&self, evaluation: &Evaluation) -> String {
+        let text = render::evaluation(evaluation);
+        let Verdict::Correct(correct) = &evaluation.verdict else { return text };
+        match (&correct.timing, floor::of(&self.graph)) {
+            (Some(timing), Some(floor)) => {
+                let ratio = timing.candidate_ns.seconds() / floor.time.seconds();
+                format!("{text}\n{ratio:.2} times the floor of {} that moving inputs and outputs once sets", floor.time)
+            }
+            _ => text,
         }
     }
 

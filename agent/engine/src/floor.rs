@@ -1,6 +1,7 @@
 //! The least time that a problem's memory traffic can take.
 
 use kernelwright_protocol::{BaselineReport, Bytes, Nanoseconds};
+use kernelwright_search::Graph;
 
 /// Every input read once and every output written once, at the bandwidth of a large copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,8 +10,13 @@ pub(crate) struct Floor {
     pub(crate) time: Nanoseconds,
 }
 
+/// That of a run's problem on its target; `None` where one of them is not known well enough.
+pub(crate) fn of(graph: &Graph) -> Option<Floor> {
+    floor(graph.baseline.as_ref()?, graph.target.as_ref()?.copy_bytes_per_second?)
+}
+
 /// `None` when a tensor's size is not in its description: half a floor would be a wrong one.
-pub(crate) fn floor(report: &BaselineReport, bytes_per_second: f64) -> Option<Floor> {
+fn floor(report: &BaselineReport, bytes_per_second: f64) -> Option<Floor> {
     let mut total = 0_u64;
     let mut tensors = 0;
     for line in report.inputs.iter().chain(&report.outputs) {

@@ -23,6 +23,7 @@ mod prompt;
 mod render;
 pub mod report;
 mod request;
+mod retrieval;
 mod run;
 mod session;
 mod step;

@@ -44,8 +44,8 @@ pub(crate) fn specs() -> Vec<ToolSpec> {
         ),
         spec(
             READ_KERNEL,
-            "Show the draft, or the kernel of an earlier node.",
-            &json!({"node": {"type": "integer", "description": "The number of a node. Without it, the draft is shown."}}),
+            "Show the draft, or an earlier kernel of this run.",
+            &json!({"node": {"type": "integer", "description": "The number of a kernel, as `kernel 3` in what the step begins with. Without it, the draft is shown."}}),
             &[],
         ),
         spec(

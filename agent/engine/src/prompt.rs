@@ -6,21 +6,15 @@ use kernelwright_prompts::{
     OperatorContext, PassageView, ProblemView, ProfileView, SeedView, SystemContext, TargetView,
 };
 use kernelwright_protocol::{
-    Backend, BaselineReport, Diagnosis, EntryKind, Evaluation, KernelProfile, Nanoseconds, Profile, Severity, Target, TargetDescription,
-    Verdict,
+    Backend, BaselineReport, Diagnosis, Evaluation, KernelProfile, Nanoseconds, Profile, Severity, Target, TargetDescription, Verdict,
 };
-use kernelwright_search::{Context, ContextLimits, Graph, Node, Profiled, Seed, Standing, operators, worth_profiling};
-use serde_json::{Map, Value, json};
+use kernelwright_search::{Context, ContextLimits, Graph, Node, Profiled, Seed, Standing, worth_profiling};
+use serde_json::Value;
 
 use crate::error::EngineError;
-use crate::floor::floor;
+use crate::floor;
 use crate::render;
 use crate::session::{Flow, Session};
-use crate::toolbox::SEARCH_KNOWLEDGE;
-
-/// How many passages are asked for, and how much of each is told, in characters.
-const PASSAGES: usize = 4;
-const PASSAGE_CHARACTERS: usize = 1_500;
 
 /// How much of a failure's messages is told, in characters.
 const DETAILS_CHARACTERS: usize = 2_000;
@@ -150,66 +144,6 @@ impl Session<'_> {
         };
         Ok(self.prompts.render(&context)?)
     }
-
-    /// Passages that bear on the problem. Without them the step goes on all the same.
-    async fn retrieve(&mut self) -> Flow<Vec<PassageView>> {
-        let Some(tool) = self.tools.find(SEARCH_KNOWLEDGE) else { return Ok(vec![]) };
-        let schema = tool.schema.clone();
-        let query = self.query()?;
-        let mut wanted = Map::from_iter([("query".to_owned(), json!(query))]);
-        let takes = |name: &str| schema.get("properties").is_some_and(|properties| properties.get(name).is_some());
-        if takes("limit") {
-            wanted.insert("limit".to_owned(), json!(PASSAGES));
-        }
-        if let Some(target) = self.graph.target.as_ref().filter(|_| takes("arch")) {
-            wanted.insert("arch".to_owned(), json!(target.arch));
-        }
-        // On a CPU, Triton only runs through its interpreter; on a GPU, every language is open.
-        if takes("language") && self.head()?.target.backend == Backend::Cpu {
-            wanted.insert("language".to_owned(), json!("cpp"));
-        }
-        let Ok(arguments) = self.bindings.bind(&schema, wanted, None) else { return Ok(vec![]) };
-        let known = self.searched.as_ref().is_some_and(|(asked, _)| *asked == arguments);
-        if !known {
-            let output = self.call_tool(SEARCH_KNOWLEDGE, arguments.clone()).await?;
-            if output.is_error {
-                self.remark(format!("no passages for this step: {}", render::shorten(&output.text, 200)));
-                return Ok(vec![]);
-            }
-            let found = self.parse(SEARCH_KNOWLEDGE, output)?;
-            self.searched = Some((arguments, found));
-        }
-        // Lessons are told in a section of their own.
-        let found = self.searched.iter().flat_map(|(_, found)| &found.passages).filter(|passage| passage.kind != EntryKind::Lesson);
-        let view = |passage: &kernelwright_protocol::Passage| PassageView {
-            text: render::shorten(passage.text.trim(), PASSAGE_CHARACTERS),
-            entry: passage.entry.clone(),
-            heading: passage.heading.clone(),
-        };
-        Ok(found.take(PASSAGES).map(view).collect())
-    }
-
-    /// Words for the search: what the problem calls, what its time goes into, for what it is written, and what went wrong last. The
-    /// architecture is a filter: as a word it would outweigh all others.
-    fn query(&self) -> Result<String, EngineError> {
-        let head = self.head()?;
-        let mut words = operators(&self.problem.source);
-        if let Some(Profiled::Taken(profile)) = self.graph.profile(None) {
-            // Names in brackets are the profiler's own remainders.
-            let names =
-                profile.kernels.iter().map(|kernel| kernel.time.name.trim_start_matches("aten::")).filter(|name| !name.starts_with('('));
-            words.extend(names.take(3).map(str::to_owned));
-        }
-        words.push(match head.target.backend {
-            Backend::Cpu => "cpu c++".to_owned(),
-            Backend::Cuda => "cuda triton".to_owned(),
-        });
-        if let Some(parent) = self.open()?.parent.and_then(|id| self.graph.node(id)) {
-            let verdict = self.graph.verdict(&parent.candidate).filter(|_| self.graph.standing(parent) == Standing::Wrong);
-            words.extend(verdict.map(render::headline));
-        }
-        Ok(render::elide(&words.join(" "), 400))
-    }
 }
 
 fn target_view(target: Target, description: Option<&TargetDescription>) -> TargetView {
@@ -240,7 +174,7 @@ fn baseline_views(report: &BaselineReport) -> Vec<BaselineView> {
 fn floor_view(graph: &Graph) -> Option<FloorView> {
     let report = graph.baseline.as_ref()?;
     let bandwidth = graph.target.as_ref()?.copy_bytes_per_second?;
-    let floor = floor(report, bandwidth)?;
+    let floor = floor::of(graph)?;
     let candidate = graph.best().and_then(|best| match &best.evaluation.verdict {
         Verdict::Correct(correct) => correct.timing.as_ref().map(|timing| timing.candidate_ns),
         _ => None,
@@ -251,6 +185,7 @@ fn floor_view(graph: &Graph) -> Option<FloorView> {
         bandwidth: format!("{:.1} GB/s", bandwidth / 1e9),
         time: floor.time.to_string(),
         ratio: best.map(|best| format!("{:.1}", best.seconds() / floor.time.seconds())),
+        is_baselines: candidate.is_none(),
     })
 }
 

@@ -140,7 +140,7 @@ pub(crate) fn profile(profile: &Profile) -> String {
         let _ = writeln!(text, "{before}");
     }
     for limit in &profile.limits {
-        let _ = writeln!(text, "not known: {limit}");
+        let _ = writeln!(text, "caveat: {limit}");
     }
     if let Some(id) = &profile.id {
         let _ = writeln!(text, "id for read_profile and compare_profiles: {id}; sections: {}", profile.sections.join(", "));
@@ -159,7 +159,7 @@ pub(crate) fn headroom(headroom: &Headroom) -> String {
     let Headroom { floor_ns, bound_by, computed, ratio, .. } = headroom;
     let advice = match headroom.stop {
         Stop::GoOn => "much is left".to_owned(),
-        Stop::NearFloor => format!("{:.0} % of it is left: what is cheap to try", 100.0 * (1.0 - 1.0 / ratio)),
+        Stop::NearFloor => format!("{:.0} % of the call lies above it: what is cheap to try", 100.0 * (1.0 - 1.0 / ratio)),
         Stop::AtFloor => "nothing is left but doing less work".to_owned(),
     };
     format!("{ratio:.2} times the floor of {floor_ns} that {bound_by} sets ({computed}): {advice}")

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use kernelwright_model::Client;
 use kernelwright_prompts::Prompts;
-use kernelwright_protocol::{BaselineReport, CandidateId, Lessons, Passages, Profile, TargetDescription};
+use kernelwright_protocol::{BaselineReport, CandidateId, Lessons, Profile, TargetDescription};
 use kernelwright_search::{Event, Graph, Move, NodeId, RunHead, StopReason, decide};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -18,6 +18,7 @@ use crate::mcp::ToolOutput;
 use crate::observer::{Activity, Observer};
 use crate::outcome::{Best, End, Outcome};
 use crate::report;
+use crate::retrieval::Searched;
 use crate::stop::StopToken;
 use crate::store::{Store, StoreError};
 use crate::toolbox::{CallEnd, DESCRIBE_TARGET, MEASURE_BASELINE, PROFILE_KERNEL, Toolbox};
@@ -36,7 +37,7 @@ pub(crate) struct Session<'a> {
     /// What `best.py` was last made from in this session.
     pub(crate) kept: Option<CandidateId>,
     /// The last search for an opening prompt, and what it found: most steps ask the same.
-    pub(crate) searched: Option<(Map<String, Value>, Passages)>,
+    pub(crate) searched: Option<Searched>,
     /// What earlier runs proved, once it was asked for.
     pub(crate) recalled: Option<Lessons>,
 }

@@ -23,6 +23,7 @@ pub(crate) const PROFILE_KERNEL: &str = "profile_kernel";
 pub(crate) const PROFILING_TOOLS: [&str; 2] = ["list_profilers", "import_profile"];
 /// The tool that finds passages. A run goes on without it.
 pub(crate) const SEARCH_KNOWLEDGE: &str = "search_knowledge";
+pub(crate) const READ_ENTRY: &str = "read_entry";
 /// The tools that keep what runs prove. The engine alone calls them, and a run goes on without them.
 pub(crate) const FIND_LESSONS: &str = "find_lessons";
 pub(crate) const RECORD_LESSON: &str = "record_lesson";

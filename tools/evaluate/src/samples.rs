@@ -129,6 +129,14 @@ impl Counted {
         (median(&self.ratios), median_interval(&self.ratios))
     }
 
+    /// The same, with an interval that is no narrower than what equal kernels came to: where times drift in runs of several pairs, the pairs alone
+    /// would say more than they know.
+    pub(crate) fn speedup_beside(&self, control: Option<&Control>) -> (f64, (f64, f64)) {
+        let (speedup, (low, high)) = self.speedup();
+        let Some(Control { low: least, high: most, .. }) = control else { return (speedup, (low, high)) };
+        (speedup, (low.min(speedup * least), high.max(speedup * most)))
+    }
+
     /// Whether it is known well enough.
     pub(crate) fn is_narrow(&self) -> bool {
         let (speedup, (low, high)) = self.speedup();
@@ -160,6 +168,15 @@ mod tests {
     fn pairs_that_agree_are_enough() {
         assert!(counted(&[2.0; 6], &[1.0, 1.01, 1.0, 1.005, 1.0, 1.0]).is_narrow());
         assert!(!counted(&[2.0; 6], &[1.0, 1.05, 1.0, 1.005, 1.0, 1.0]).is_narrow());
+    }
+
+    #[test]
+    fn an_interval_is_no_narrower_than_what_equal_kernels_came_to() {
+        let counted = counted(&[2.0; 6], &[1.0, 1.01, 1.0, 1.005, 1.0, 1.0]);
+        let with = |low, high| counted.speedup_beside(Some(&Control { ratio: 1.0, low, high }));
+        assert_eq!(counted.speedup_beside(None), counted.speedup());
+        assert_eq!(with(0.999, 1.0), (2.0, (counted.speedup().1.0, 2.0)));
+        assert_eq!(with(0.75, 1.5), (2.0, (1.5, 3.0)));
     }
 
     #[test]

@@ -81,8 +81,8 @@ struct EvaluateArgs {
     tf32: Option<bool>,
     /// What to compare with, "eager" and "compile"; both without it. The speedup is against the faster one.
     baselines: Option<Vec<BaselineKind>>,
-    /// Whether compute-sanitizer looks at a correct candidate too, for out-of-bounds accesses, races and barriers that outputs do not show; target
-    /// cuda only, starts four more processes in which kernels are slow; false without it.
+    /// Whether compute-sanitizer looks at a correct candidate too, for out-of-bounds accesses, races and barriers that outputs do not show: one in
+    /// which it finds an error is `faulted`. Target cuda only, starts four more processes in which kernels are slow; false without it.
     deep_check: Option<bool>,
     /// How many interleaved pairs of batches to time; as many as fit into about ten seconds without it.
     pairs: Option<u32>,
@@ -119,7 +119,6 @@ impl Server {
     /// of which draw is how far off; `build_failed` and `faulted` carry the compiler's or Python's messages; `timed_out` and `rejected` say
     /// why. A candidate that fails is a successful call. Outputs are checked on several draws of inputs (scaled, structured, special values)
     /// against a float64 reference, and outputs of timed calls as well. The candidate runs confined: no network, writes only in its own folder.
-    /// With `deep_check` a correct candidate in which compute-sanitizer finds an error is `faulted`.
     #[tool(
         title = "Evaluate kernel",
         output_schema = job_output::<Evaluation>(),

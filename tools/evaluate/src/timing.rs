@@ -265,7 +265,8 @@ fn note(candidate: &mut Candidate, samples: &Samples) {
 
 fn summarize(samples: &Samples, session: &Session, problem: &Problem, calls_per_batch: usize) -> Timing {
     let counted = samples.counted(&session.contenders);
-    let (speedup, (speedup_low, speedup_high)) = counted.speedup();
+    let control = samples.control(counted.baseline, &session.contenders);
+    let (speedup, (speedup_low, speedup_high)) = counted.speedup_beside(control.as_ref());
     let live = |known: &Baseline| {
         let Some(at) = session.contenders.iter().position(|(kind, _)| *kind == known.kind) else { return known.clone() };
         let times = samples.of_contender(at);
@@ -281,7 +282,7 @@ fn summarize(samples: &Samples, session: &Session, problem: &Problem, calls_per_
         baselines: problem.baselines.iter().map(live).collect(),
         pairs: counted.ratios.len() as u32,
         calls_per_batch: calls_per_batch as u32,
-        control: samples.control(counted.baseline, &session.contenders),
+        control,
         device_state: None,
         build_ns: session.build.into(),
         first_call_ns: session.first_call.into(),

@@ -65,7 +65,7 @@ struct SearchArgs {
     /// Only what holds for this vendor, e.g. nvidia. General entries are always included.
     #[serde(default)]
     vendor: Option<String>,
-    /// Only what holds for this architecture, as `describe_target` names it, e.g. `sm_90` or `x86_64-avx512`. General entries are included.
+    /// Only what holds for this architecture, e.g. `sm_90` or `x86_64-avx512`. General entries are included.
     #[serde(default)]
     arch: Option<String>,
     /// Only what holds for kernels in this language, e.g. triton, cuda or cpp. General entries are included.

@@ -213,7 +213,7 @@ pub struct NotMeasured {
 pub struct Timing {
     /// The faster baseline's time over the candidate's: the median of the interleaved pairs' ratios.
     pub speedup: f64,
-    /// The lower end of the 95 % interval of that median.
+    /// The lower end of the 95 % interval of that median, which is no narrower than the control's.
     pub speedup_low: f64,
     /// The upper end of the 95 % interval of that median.
     pub speedup_high: f64,

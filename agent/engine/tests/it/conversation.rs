@@ -34,7 +34,7 @@ async fn mistakes_are_answered_in_words_the_model_can_act_on() {
     measure_baseline: error: there is no tool `measure_baseline`. The tools are: write_kernel, edit_kernel, read_kernel, take_note, finish_step, evaluate_kernel, profile_kernel, search_knowledge.
     write_kernel: error: the arguments are not valid JSON: EOF. Nothing was done. Call write_kernel again with one JSON object.
     write_kernel: error: write_kernel needs `source`, a string
-    read_kernel: error: there is no node 7; the run has 0
+    read_kernel: error: there is no kernel 7; the run has 0
     ");
 }
 

@@ -1,7 +1,7 @@
 //! Whether a candidate does what the module does in another state than the one it is built in.
 //!
-//! Scales of one, biases of zero, running statistics and closed gates do nothing until somebody trains the module: a candidate that leaves them out
-//! is right on every draw of inputs. So both sides hold other values there for one trial. A candidate that packs or folds its state while it is built,
+//! Scales of one, biases of zero, running statistics and closed gates do nothing until somebody trains the module, and layers that begin as copies of
+//! one are the same until then: a candidate that makes use of it is right on every draw of inputs. So both sides hold other values there for one trial. A candidate that packs or folds its state while it is built,
 //! or at its first call, cannot follow that; it is built once more, in a process of its own, with those values from the beginning. Which of its tensors
 //! stand for the module's is told in one way and then in another: it has to be right by either.
 //!

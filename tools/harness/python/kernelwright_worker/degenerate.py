@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch import Tensor
+
 from .channel import WorkerError
 from .device import Device
 from .draws import transform
 from .layout import same_bits
-from .outputs import agree
+from .outputs import agree, leaves
 from .problem import Problem
 from .reference import SLOW_FIRST_RUN_NS, Reference
 from .trees import encode, tensors_of
@@ -30,7 +32,7 @@ def find(problem: Problem, reference: Reference, inputs: list[Any], outputs: Any
             return "the reference gives different outputs for equal inputs", nanoseconds
     if not inputs:
         return "the reference takes no inputs", nanoseconds
-    differed = False
+    differed, constant = False, _constant(outputs)
     for kind, offset in (("problem", 1), ("problem", 2), ("small", 0), ("uneven", 1), ("spiked", 1)):
         drawn = problem.inputs(seed + offset, device)
         try:
@@ -42,17 +44,35 @@ def find(problem: Problem, reference: Reference, inputs: list[Any], outputs: Any
             if kind == "problem":
                 raise
             continue
+        constant = [(number, leaf) for number, leaf in constant if _is_that(leaf, other, number)]
         if not agree(outputs, other):
-            return None, nanoseconds
+            if not constant:
+                return None, nanoseconds
+            differed = True
+            continue
         if after is None:
             # A slow reference runs once more only where it comes to this.
             after = reference.run(inputs)[1]
         if not _leave_the_same(inputs, after, changed, other_after):
             return None, nanoseconds
         differed = differed or not _same(inputs, changed)
+    if constant and len(constant) < len(list(leaves(outputs))):
+        numbers = " and ".join(str(number + 1) for number, _leaf in constant)
+        return f"tensor {numbers} of the outputs holds one value, the same for all inputs that were tried", nanoseconds
     if not differed:
         return "`get_inputs` gives the same inputs every time, so that nothing shows whether the outputs depend on them", nanoseconds
     return "the outputs of different inputs are equal within tolerance", nanoseconds
+
+
+def _constant(outputs: Any) -> list[tuple[int, Tensor]]:
+    """Tensors of the outputs that hold one value in many places, with their numbers."""
+    return [(number, leaf) for number, leaf in enumerate(leaves(outputs)) if leaf.numel() > 1 and bool((leaf == leaf.reshape(-1)[0]).all())]
+
+
+def _is_that(leaf: Tensor, outputs: Any, number: int) -> bool:
+    """Whether a tensor of other outputs holds the same."""
+    other = list(leaves(outputs))[number : number + 1]
+    return bool(other) and other[0].shape == leaf.shape and other[0].dtype == leaf.dtype and bool((other[0] == leaf).all())
 
 
 def _repeats_in_place(reference: Reference, inputs: list[Any], after: list[Any]) -> bool:

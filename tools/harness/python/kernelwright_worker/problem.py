@@ -10,6 +10,7 @@ are. With `backward = True` the gradients are part of what it gives (see `forms.
 from __future__ import annotations
 
 import linecache
+import re
 import sys
 import types
 from collections.abc import Callable
@@ -27,6 +28,11 @@ from .layout import admit_plain, fresh_copy
 from .trees import Untransportable, map_tensors, tensors_of
 
 _MODULE_NAME = "kernelwright_problem"
+#: Calls that have no answer for a singular matrix.
+_DECOMPOSES = re.compile(
+    r"linalg\.(?!(?:vector_|matrix_)?norm\b|mat(?:mul|rix_exp|rix_power)\b|multi_dot\b|cross\b|vecdot\b|diagonal\b)"
+    r"|\b(?:inverse|p?inv|cholesky\w*|solve|triangular_solve|lu\w*|lstsq|(?:slog|log)?det|qr|svd|eigh?)\("
+)
 
 
 class Problem:
@@ -42,6 +48,8 @@ class Problem:
         with self.reported("problem_import", "import"):
             exec(compile(source, self._filename, "exec"), module.__dict__)
         self._module = module
+        #: Whether it decomposes matrices: one that has a row or an element twice may be none to decompose.
+        self.decomposes = _DECOMPOSES.search(source) is not None
         self._reference = self._member("reference", required=False)
         self._model = self._member("Model", required=self._reference is None)
         #: Whether a backward pass belongs to a call.

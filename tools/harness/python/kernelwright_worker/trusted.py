@@ -190,8 +190,11 @@ class _Loaded:
 
     def takes(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Whether the reference runs on an entry's inputs by a recipe, and gives NaN for no more of them than on the entry itself, but for an eighth
-        of its outputs: elements in other places may make a few more."""
+        of its outputs: elements in other places may make a few more. Elements that come twice make one of thousands of matrices singular, which
+        one look would not show."""
         entry = body["entry"]
+        if self._problem.decomposes and Recipe.parse(body.get("recipe")).stir:
+            return {"takes": False}
         try:
             outputs = [self._reference.outputs(inputs) for inputs in (self._trials.made({**body, "base": entry}), self._trials.base(entry))]
         except Exception as error:  # what a reference raises for inputs that it was not written for is its own affair

@@ -129,6 +129,17 @@ class Floats(Cases):
         flipped[5, 6] += 0.01
         self.assertIn("1 of 4096 elements", compare(Expected(baseline, baseline, precision=Precision.FULL, nearby=lambda: [near]), flipped, "output").mismatches[0]["detail"])
 
+    def test_a_few_values_may_be_as_far_off_as_inputs_nearby_move_them(self) -> None:
+        inverses = torch.randn(50, 4, generator=torch.Generator().manual_seed(3))
+        inverses[6, 1] = -5195.3
+        near, given, elsewhere = (inverses.clone() for _ in range(3))
+        near[6, 1], given[6, 1], elsewhere[7, 1] = -5190.0, -5198.0, inverses[7, 1] + 2.0
+        expected = Expected(inverses, inverses, precision=Precision.FULL, nearby=lambda: [near])
+        self.assertFalse(compare(expected, given, "output").mismatches)
+        self.assertTrue(compare(expected, elsewhere, "output").mismatches, "another one that nothing moves")
+        given[6, 1] = -5202.0
+        self.assertTrue(compare(expected, given, "output").mismatches, "further")
+
     def test_an_output_that_cancels_is_as_large_as_it_was_before(self) -> None:
         small = torch.tensor(1e-3)
         expected = Expected(small, small, precision=Precision.FULL)
