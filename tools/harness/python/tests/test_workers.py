@@ -227,7 +227,12 @@ class Problems(WorkerCase):
     def test_problems_that_decide_little_are_found(self) -> None:
         trusted = self.start("trusted")
         shell = "from torch import nn\nimport torch\nclass Model(nn.Module):\n    def forward(self, x): return {}\ndef get_inputs(): return [torch.rand(64)]\n"
-        for body, text in (("torch.softmax(x, 0).sum()", "equal within tolerance"), ("x + torch.rand(64)", "for equal inputs")):
+        cases = (
+            ("torch.softmax(x, 0).sum()", "equal within tolerance"),
+            ("x + torch.rand(64)", "for equal inputs"),
+            ("x + 1, (x.view(2, 32) >= 0).any(1)", "tensor 2 of the outputs holds one value"),
+        )
+        for body, text in cases:
             loaded, fds = self.load(trusted, shell.format(body), "cpu")
             os.close(fds[0])
             self.assertIn(text, loaded["degenerate"])
