@@ -34,6 +34,8 @@ from .trials import Trials
 #: Between timed batches both sides hold what they need, and a GPU is slower for longer than a batch takes after much was freed.
 _HALF = 2
 _LARGE = {"expect": _HALF, "compare": _HALF, "baseline": _HALF, "verify": 8}
+#: Matrices of so few rows are singular as soon as an element or two come twice.
+_FEW_ROWS = 4
 #: What is asked of a problem that is loaded: of its trials, and of all of it.
 _OF_TRIALS = ("draw", "share", "vary", "expect")
 _ON_LOADED = (
@@ -190,10 +192,10 @@ class _Loaded:
 
     def takes(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Whether the reference runs on an entry's inputs by a recipe, and gives NaN for no more of them than on the entry itself, but for an eighth
-        of its outputs: elements in other places may make a few more. Elements that come twice make one of thousands of matrices singular, which
-        one look would not show."""
+        of its outputs: elements in other places may make a few more. Where small matrices are decomposed, elements that come twice make one of
+        thousands singular, which one look would not show."""
         entry = body["entry"]
-        if self._problem.decomposes and Recipe.parse(body.get("recipe")).stir:
+        if self._problem.decomposes and Recipe.parse(body.get("recipe")).stir and any(map(_are_small_matrices, tensors_of(self._trials.base(entry)))):
             return {"takes": False}
         try:
             outputs = [self._reference.outputs(inputs) for inputs in (self._trials.made({**body, "base": entry}), self._trials.base(entry))]
@@ -266,6 +268,11 @@ class _Loaded:
 
     def device_state(self, _body: dict[str, Any], _fds: list[int]) -> Any:
         return ceilings.state(self._device)
+
+
+def _are_small_matrices(tensor: Tensor) -> bool:
+    """Whether this is a batch of square matrices of a few rows."""
+    return tensor.dim() > 2 and tensor.shape[-1] == tensor.shape[-2] <= _FEW_ROWS
 
 
 def _cuda_arch(body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
