@@ -81,7 +81,8 @@ def dependent(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def variable(module: nn.Module, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """What is to hold other values, of the state of a module: only of what training changes, and tensors that are tied to others stay as they are unless
     they were set by hand."""
-    own = {name: tensor for name, tensor in state.items() if name in trained(module)}
+    names = trained(module)
+    own = {name: tensor for name, tensor in state.items() if name in names}
     places = {name: tensor.data_ptr() for name, tensor in module.state_dict().items() if isinstance(tensor, Tensor) and _is_strided(tensor)}
     shared = {place for place, times in Counter(places.values()).items() if times > 1}
     found = [(name, tensor) for name, tensor in dependent(own).items() if places.get(name) not in shared]

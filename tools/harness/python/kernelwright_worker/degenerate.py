@@ -22,7 +22,8 @@ from .trees import encode, tensors_of
 def find(problem: Problem, reference: Reference, inputs: list[Any], outputs: Any, first_ns: int, seed: int, device: Device) -> tuple[str | None, int]:
     """Why a verdict on this problem is worth little, if it is; and the time of one run of the reference.
 
-    `outputs` are those of the first run on `inputs`. Stops at the first draw with other results: for most problems that is the next one.
+    `outputs` are those of the first run on `inputs`. Stops at the first draw with other results, of which none is the same
+    number everywhere: for most problems that is the next one.
     """
     nanoseconds = first_ns
     after: list[Any] | None = None
@@ -32,7 +33,8 @@ def find(problem: Problem, reference: Reference, inputs: list[Any], outputs: Any
             return "the reference gives different outputs for equal inputs", nanoseconds
     if not inputs:
         return "the reference takes no inputs", nanoseconds
-    differed, constant = False, _constant(outputs)
+    differed = depends = False
+    constant = _constant(outputs)
     for kind, offset in (("problem", 1), ("problem", 2), ("small", 0), ("uneven", 1), ("spiked", 1)):
         drawn = problem.inputs(seed + offset, device)
         try:
@@ -48,7 +50,7 @@ def find(problem: Problem, reference: Reference, inputs: list[Any], outputs: Any
         if not agree(outputs, other):
             if not constant:
                 return None, nanoseconds
-            differed = True
+            depends = True
             continue
         if after is None:
             # A slow reference runs once more only where it comes to this.
@@ -59,6 +61,8 @@ def find(problem: Problem, reference: Reference, inputs: list[Any], outputs: Any
     if constant and len(constant) < len(list(leaves(outputs))):
         numbers = " and ".join(str(number + 1) for number, _leaf in constant)
         return f"tensor {numbers} of the outputs holds one value, the same for all inputs that were tried", nanoseconds
+    if depends:
+        return None, nanoseconds
     if not differed:
         return "`get_inputs` gives the same inputs every time, so that nothing shows whether the outputs depend on them", nanoseconds
     return "the outputs of different inputs are equal within tolerance", nanoseconds

@@ -231,11 +231,15 @@ class Problems(WorkerCase):
             ("torch.softmax(x, 0).sum()", "equal within tolerance"),
             ("x + torch.rand(64)", "for equal inputs"),
             ("x + 1, (x.view(2, 32) >= 0).any(1)", "tensor 2 of the outputs holds one value"),
+            # Whatever the scale of the inputs the first tensor is the same, and the second one is nearly.
+            ("x / x.norm(), torch.ones(9) + (x.sum() < 3) * 1e-6", ""),
         )
         for body, text in cases:
-            loaded, fds = self.load(trusted, shell.format(body), "cpu")
-            os.close(fds[0])
-            self.assertIn(text, loaded["degenerate"])
+            with self.subTest(body):
+                loaded, fds = self.load(trusted, shell.format(body), "cpu")
+                os.close(fds[0])
+                self.assertIn(text, loaded["degenerate"] or "")
+                self.assertEqual(bool(text), bool(loaded["degenerate"]))
 
     def test_claims_that_do_not_fit_the_arena_are_refused(self) -> None:
         trusted = self.start("trusted")
