@@ -63,7 +63,12 @@ impl Session<'_> {
             entry: passage.entry.clone(),
             heading: passage.heading.clone(),
         };
-        Ok(told(found).map(view).collect())
+        let mut whole_is_told = false;
+        let is_new = |passage: &&Passage| {
+            let is_whole = example.as_ref().is_some_and(|whole| whole.id == passage.entry);
+            !(is_whole && std::mem::replace(&mut whole_is_told, true))
+        };
+        Ok(told(found).filter(is_new).map(view).collect())
     }
 
     /// The best example kernel that was found, all of it: of one that holds its kernel in a string, the passage that fits the words best is what is

@@ -67,6 +67,15 @@ impl Bench {
         self
     }
 
+    /// Lets it know of an example kernel.
+    pub fn with_examples(mut self) -> Self {
+        for server in &mut self.request.setup.servers {
+            let Launch::Spawn { env, .. } = &mut server.launch;
+            env.push(("EXAMPLES".into(), "yes".into()));
+        }
+        self
+    }
+
     /// Makes it behave again.
     pub fn without_fault(mut self) -> Self {
         self.request.setup.servers = vec![server(self.folder.path(), &[])];

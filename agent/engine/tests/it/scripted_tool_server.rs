@@ -4,14 +4,14 @@
 //! `scripted_tool_server CALLS [die|hang|garble TOOL MARKER|always]`. Every call's tool and candidate are appended to the file CALLS, so that
 //! a test can count them. A fault with a MARKER file happens once: the file remembers it over a restart.
 //!
-//! With the variable LESSONS it also keeps lessons, as lines of the file it names. A problem with `# strict` takes no kernel that does not say
+//! With the variable LESSONS it also keeps lessons, as lines of the file it names. With EXAMPLES it knows of a kernel. A problem with `# strict` takes no kernel that does not say
 //! `# strict` too.
 
 use std::io::Write as _;
 use std::path::Path;
 
 use kernelwright_protocol::{
-    Baseline, BaselineKind, BaselineReport, ContentHash, Correct, Effect, EntryKind, Evaluation, Fault, FoundLesson, KernelProfile,
+    Baseline, BaselineKind, BaselineReport, ContentHash, Correct, Effect, Entry, EntryKind, Evaluation, Fault, FoundLesson, KernelProfile,
     KernelTime, Lessons, Mismatch, Nanoseconds, NewLesson, NotMeasured, Passage, Passages, Profile, ProfilerKind, RatedLessons,
     RecordedLesson, Sandbox, Target, TargetDescription, TargetFact, Timing, Trials, Verdict,
 };
@@ -63,6 +63,9 @@ impl ServerHandler for Scripted {
             tools.push(tool("record_lesson", "Keep a lesson.", json!({"change": text, "verdict": object}), json!(["change"])));
             tools.push(tool("find_lessons", "Find lessons.", json!({"subject": object}), json!(["subject"])));
             tools.push(tool("rate_lessons", "Rate lessons.", json!({"lessons": object}), json!(["lessons"])));
+        }
+        if std::env::var_os("EXAMPLES").is_some() {
+            tools.push(tool("read_entry", "Read an entry.", json!({"entry": text}), json!(["entry"])));
         }
         Ok(ListToolsResult::with_all_items(tools))
     }
@@ -161,8 +164,24 @@ fn result(tool: &str, arguments: &Map<String, Value>, problem: &str, candidate: 
                 score: 1.0,
                 text: format!("about {query}"),
             };
-            structured(&Passages { passages: vec![passage] })
+            let example = |text: &str| Passage {
+                entry: "test/kernel".into(),
+                kind: EntryKind::Example,
+                path: "kernel.py".into(),
+                text: text.into(),
+                ..passage.clone()
+            };
+            let examples = std::env::var_os("EXAMPLES").map(|_| [example("the wrapper"), example("its imports")]);
+            structured(&Passages { passages: examples.into_iter().flatten().chain([passage.clone()]).collect() })
         }
+        "read_entry" => structured(&Entry {
+            id: arguments.get("entry").and_then(Value::as_str).unwrap_or_default().into(),
+            title: "A kernel".into(),
+            kind: EntryKind::Example,
+            sources: vec![],
+            text: "the whole kernel".into(),
+            next_offset: None,
+        }),
         "record_lesson" => structured(&record_lesson(arguments)),
         "find_lessons" => structured(&Lessons { lessons: lessons().iter().map(|line| found(line)).collect() }),
         "rate_lessons" => structured(&RatedLessons { known: 1 }),
