@@ -133,6 +133,7 @@ fn expanding() -> OperatorContext {
         ancestors: vec![line(1, "correct, 9.80x", "Broadcast in torch."), line(2, "incorrect", "Blocked by columns.")],
         others: vec![line(4, "correct, 30.1x", "Streaming stores.")],
         best: Some(line(5, "correct, 33.0x", "Streaming stores and huge pages.")),
+        floor: fresh().floor.map(|floor| FloorView { ratio: Some("1.8".into()), is_baselines: false, ..floor }),
         problem_profile: None,
         passages: vec![],
         ..fresh()

@@ -67,11 +67,11 @@ impl Bench {
         self
     }
 
-    /// Lets it know of an example kernel.
-    pub fn with_examples(mut self) -> Self {
+    /// Lets it know of an example kernel, which it tells `whole` or `garbled`.
+    pub fn with_examples(mut self, form: &str) -> Self {
         for server in &mut self.request.setup.servers {
             let Launch::Spawn { env, .. } = &mut server.launch;
-            env.push(("EXAMPLES".into(), "yes".into()));
+            env.push(("EXAMPLES".into(), form.into()));
         }
         self
     }

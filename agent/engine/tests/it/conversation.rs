@@ -83,14 +83,17 @@ async fn the_model_sees_the_servers_tools_without_what_the_run_decides() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_best_example_kernel_is_told_whole_and_once() {
-    let mut bench = Bench::new(&[finish("nothing")]).with_examples();
-    bench.request.budget.steps = Some(1);
-    let outcome = bench.optimize(&mut Watcher::default()).await.unwrap();
-    let request = std::fs::read_dir(outcome.dir.join("requests")).unwrap().next().unwrap().unwrap().path();
-    let request: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(request).unwrap()).unwrap();
-    let opening = request["messages"][0]["text"].as_str().unwrap();
-    assert_eq!(opening.matches("the whole kernel").count(), 1, "{opening}");
-    assert!(!opening.contains("the wrapper") && !opening.contains("its imports") && opening.contains("about diag"), "{opening}");
+    for (form, told, not_told) in [("whole", "the whole kernel", "the wrapper"), ("garbled", "the wrapper", "the whole kernel")] {
+        let mut bench = Bench::new(&[finish("nothing")]).with_examples(form);
+        bench.request.budget.steps = Some(1);
+        let outcome = bench.optimize(&mut Watcher::default()).await.unwrap();
+        let request = std::fs::read_dir(outcome.dir.join("requests")).unwrap().next().unwrap().unwrap().path();
+        let request: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(request).unwrap()).unwrap();
+        let opening = request["messages"][0]["text"].as_str().unwrap();
+        assert_eq!(opening.matches(told).count(), 1, "{form}: {opening}");
+        assert!(!opening.contains(not_told) && opening.contains("about diag"), "{form}: {opening}");
+        assert_eq!(opening.contains("its imports"), form == "garbled", "{opening}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

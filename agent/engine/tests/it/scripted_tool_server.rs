@@ -4,8 +4,8 @@
 //! `scripted_tool_server CALLS [die|hang|garble TOOL MARKER|always]`. Every call's tool and candidate are appended to the file CALLS, so that
 //! a test can count them. A fault with a MARKER file happens once: the file remembers it over a restart.
 //!
-//! With the variable LESSONS it also keeps lessons, as lines of the file it names. With EXAMPLES it knows of a kernel. A problem with `# strict` takes no kernel that does not say
-//! `# strict` too.
+//! With the variable LESSONS it also keeps lessons, as lines of the file it names. With EXAMPLES it knows of a kernel, or with `garbled` in it
+//! answers what is none. A problem with `# strict` takes no kernel that does not say `# strict` too.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -174,6 +174,7 @@ fn result(tool: &str, arguments: &Map<String, Value>, problem: &str, candidate: 
             let examples = std::env::var_os("EXAMPLES").map(|_| [example("the wrapper"), example("its imports")]);
             structured(&Passages { passages: examples.into_iter().flatten().chain([passage.clone()]).collect() })
         }
+        "read_entry" if std::env::var("EXAMPLES").is_ok_and(|form| form == "garbled") => structured(&json!({"page": 1})),
         "read_entry" => structured(&Entry {
             id: arguments.get("entry").and_then(Value::as_str).unwrap_or_default().into(),
             title: "A kernel".into(),

@@ -130,7 +130,8 @@ class Candidate:
     def construct(self, init: list[Any], state: list[tuple[str, Tensor]], form: Form, other: OtherState | None = None, carries_state: bool = False) -> dict[str, Any]:
         """Builds `ModelNew` as the reference was built, copies the reference's state by name and gives it the problem's form; in the `other` state from the
         beginning, where there is one. Where it `carries_state` from call to call, every run begins with this one."""
-        self._variable = {**_set_by_hand(dict(state)), **_dependent(dict(state))}
+        known = dict(state)
+        self._variable = {**_set_by_hand(known), **_dependent(known)}
         if form.numpy:
             # There are no arrays on a GPU: its candidates work on tensors.
             init, form = (forms.arrays_for(init), form) if not self._device.is_cuda else (init, Form())
