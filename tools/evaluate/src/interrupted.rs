@@ -27,6 +27,14 @@ const fn count(backend: Backend) -> usize {
 /// A batch of fewer calls is over too soon.
 const FEWEST_CALLS: usize = 3;
 
+/// How often one is tried that was over before anybody could stop it: where other work has a CPU's processors, whoever stops it comes late.
+const fn attempts(backend: Backend) -> usize {
+    match backend {
+        Backend::Cpu => 4,
+        Backend::Cuda => 1,
+    }
+}
+
 /// On a GPU it is stopped first when the second call has begun, or one of the next: who makes all in the first only has to launch that, and has it behind
 /// him then. On a processor that takes as long as the batch, and what is left is over sooner than anybody is stopped.
 const FIRST: (u64, usize) = (2, 3);
@@ -34,30 +42,54 @@ const FIRST: (u64, usize) = (2, 3);
 /// After which parts of the time that a batch takes it is stopped, give or take a half.
 const fn parts(backend: Backend) -> &'static [f64] {
     match backend {
-        Backend::Cpu => &[0.01, 0.06, 0.2, 0.4],
+        Backend::Cpu => &[0.01, 0.06, 0.2, 0.4, 0.6, 0.8],
         Backend::Cuda => &[0.2],
     }
 }
 
-/// The pairs with which such batches go, of so many.
+/// The pairs with which such batches go, of so many, each another one.
 pub(crate) fn pairs(backend: Backend, of: usize) -> Vec<usize> {
-    (0..count(backend)).map(|_| random_below(of)).collect()
+    let mut left: Vec<usize> = (0..of).collect();
+    (0..count(backend).min(of)).map(|_| left.swap_remove(random_below(left.len()))).collect()
 }
 
-/// Runs one such batch, which takes about `lasting`, and verifies the calls that got other inputs.
+/// Where such a batch stands in a session.
+pub(crate) struct Place<'a> {
+    pub(crate) pair: usize,
+    /// Seconds of one call, as far as is known.
+    pub(crate) per_call: f64,
+    /// What the batch's inputs are made from.
+    pub(crate) unseen: &'a Inputs,
+    pub(crate) trials: &'a Trials,
+}
+
+/// Runs one such batch, of the calls that `batch` gives, and verifies those that got other inputs.
 pub(crate) async fn check(
     problem: &mut Problem,
     candidate: &mut Candidate,
-    (calls, lasting): (Vec<Placed>, Duration),
-    unseen: &Inputs,
-    pair: usize,
+    mut batch: impl FnMut() -> Vec<Placed>,
+    place: Place<'_>,
     checks: &mut Checks,
-    trials: &Trials,
 ) -> Result<(), Stop> {
-    let count = calls.len();
-    if count < FEWEST_CALLS {
-        return Ok(());
+    for _ in 0..attempts(problem.setting.target.backend) {
+        let calls = batch();
+        if calls.len() < FEWEST_CALLS || interrupt(problem, candidate, calls, &place, checks).await? {
+            break;
+        }
     }
+    Ok(())
+}
+
+/// The same; false where it was over before it was stopped.
+async fn interrupt(
+    problem: &mut Problem,
+    candidate: &mut Candidate,
+    calls: Vec<Placed>,
+    &Place { pair, per_call, unseen, trials }: &Place<'_>,
+    checks: &mut Checks,
+) -> Result<bool, Stop> {
+    let count = calls.len();
+    let lasting = Duration::from_secs_f64(per_call * count as f64);
     let mut ready = late::place(problem, candidate, calls, Some(unseen), 0).await?;
     let counter = ready.placed.counter.ok_or_else(|| Stop::rejected("channel_tampering", "it does not say where it counts calls"))?;
     let backend = problem.setting.target.backend;
@@ -69,7 +101,7 @@ pub(crate) async fn check(
         counter,
     });
     let mut parts = at_first.into_iter().chain(later);
-    let Some(first) = parts.next() else { return Ok(()) };
+    let Some(first) = parts.next() else { return Ok(true) };
     let mut exchanged: Vec<(usize, u64)> = vec![];
     let mut halted = candidate.time_in_parts(&ready.calls, first).await?;
     while let Some((begun, asked)) = halted {
@@ -84,11 +116,11 @@ pub(crate) async fn check(
     if outputs.count() != count {
         return Err(Stop::rejected("channel_tampering", "it speaks of other calls than it was asked to make"));
     }
+    if exchanged.is_empty() {
+        return Ok(false);
+    }
     let lasts = outputs.lasting();
     exchanged.retain(|&(number, _)| lasts[number]);
-    if exchanged.is_empty() {
-        return Ok(());
-    }
     let numbers: Vec<usize> = exchanged.iter().map(|&(number, _)| number).collect();
     let outcomes = candidate.read_calls(&ready.calls, &numbers, &outputs, &ready.placed).await?;
     for ((number, begun), comparison) in exchanged.iter().zip(problem.verify(&outcomes).await?) {
@@ -97,7 +129,7 @@ pub(crate) async fn check(
         let error = comparison.outcome(&label).map_err(|mismatches| Stop::incorrect(mismatches, trials.clone()))?;
         checks.note(error);
     }
-    Ok(())
+    Ok(true)
 }
 
 /// The calls, by number, that get other inputs where so many of `count` have begun: the next one, in case they are made a few at a time, and one of those
@@ -114,6 +146,15 @@ fn to_exchange(begun: usize, count: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_pair_has_two_of_them() {
+        for _ in 0..50 {
+            let pairs = pairs(Backend::Cpu, 6);
+            assert!(pairs.len() == 2 && pairs[0] != pairs[1] && pairs.iter().all(|&pair| pair < 6), "{pairs:?}");
+        }
+        assert_eq!((pairs(Backend::Cpu, 1), pairs(Backend::Cuda, 6).len()), (vec![0], 1));
+    }
 
     #[test]
     fn only_calls_that_have_not_begun_get_other_inputs() {

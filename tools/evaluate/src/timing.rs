@@ -224,9 +224,9 @@ pub(crate) async fn measure(
             samples.clocks.push(timed.clock);
         }
         if let Some(unseen) = unseen.as_ref().filter(|_| interrupted.contains(&pair)) {
-            let batch = calls.fresh(length());
-            let lasting = Duration::from_secs_f64(samples.candidate.last().copied().unwrap_or_default() * batch.len() as f64);
-            interrupted::check(problem, candidate, (batch, lasting), unseen, pair, &mut checks, &session.trials).await?;
+            let per_call = samples.candidate.last().copied().unwrap_or_default();
+            let place = interrupted::Place { pair, per_call, unseen, trials: &session.trials };
+            interrupted::check(problem, candidate, || calls.fresh(length()), place, &mut checks).await?;
         }
         if !pair.is_multiple_of(2) {
             time_baselines(problem, &session, &mut calls, &mut samples, pair, unseen.is_some(), ours).await?;
