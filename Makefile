@@ -58,8 +58,9 @@ $(VENV)/.ready: $(REQUIREMENTS)
 	$(VENV)/bin/python -c 'import torch; print("torch", torch.__version__)'
 	touch $@
 
+# Programs and tests at once: with features that only tests ask for, libraries would be built once more for the programs.
 test: $(ENV_READY) ## Run every test that needs no GPU
-	cargo build --locked --workspace
+	cargo build --locked --workspace --bins --tests
 	cargo test --locked --workspace --quiet
 	$(PYTHON) -m unittest discover --start-directory tools/harness/python/tests
 

@@ -1,6 +1,4 @@
-//! Runs the adversarial suite on one target and prints what was wrong: `adversarial [--target cpu|cuda|cuda:N] [--binary PATH]
-//! [--jobs N] [--verbose] [PART OF A NAME ...]`. Ends with 1 where a verdict was wrong. With `--jobs` so many cases are under way at once: builds,
-//! which take most of the time of cases with inline CUDA, go on beside others' turns on the device.
+//! Judges the adversarial suite on one target and prints what was wrong.
 
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 
@@ -8,41 +6,36 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::Parser;
 use futures_util::{StreamExt, stream};
 use kernelwright_protocol::Target;
 use kernelwright_tests::adversarial::{Bench, Table, cases};
 
 type Failure = Box<dyn std::error::Error>;
 
+/// Judge cheats, faults and honest kernels on one target, and say which verdicts are wrong (exit code 1 where one is)
+#[derive(Parser)]
 struct Arguments {
+    /// cpu, cuda or cuda:N
+    #[arg(long, default_value = "cpu")]
     target: Target,
+    /// The executable under test [default: `kernelwright` beside this program]
+    #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
-    jobs: usize,
+    /// So many cases at once: builds, which take most of the time of cases with inline CUDA, go on beside others' turns on the device
+    #[arg(long, default_value = "1", value_name = "N")]
+    jobs: NonZeroUsize,
+    /// Print every verdict
+    #[arg(long)]
     verbose: bool,
+    /// Only cases whose name has one of these parts, such as caches/ or honest/flash
+    #[arg(value_name = "PART")]
     names: Vec<String>,
-}
-
-impl Arguments {
-    fn read() -> Result<Self, Failure> {
-        let mut read = Self { target: Target::CPU, binary: None, jobs: 1, verbose: false, names: vec![] };
-        let mut words = std::env::args().skip(1);
-        while let Some(word) = words.next() {
-            let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
-            match word.as_str() {
-                "--target" => read.target = value()?.parse()?,
-                "--binary" => read.binary = Some(value()?.into()),
-                "--jobs" => read.jobs = value()?.parse::<NonZeroUsize>()?.get(),
-                "--verbose" => read.verbose = true,
-                _ => read.names.push(word),
-            }
-        }
-        Ok(read)
-    }
 }
 
 #[tokio::main]
 async fn main() -> Result<ExitCode, Failure> {
-    let Arguments { target, binary, jobs, verbose, names } = Arguments::read()?;
+    let Arguments { target, binary, jobs, verbose, names } = Arguments::parse();
     kernelwright_tests::log_to_stderr();
     let folder = kernelwright_tests::repository().join("tests/adversarial/cases");
     let cache = tempfile::tempdir()?;
@@ -59,7 +52,7 @@ async fn main() -> Result<ExitCode, Failure> {
         }
         outcome
     });
-    let outcomes: Vec<_> = judged.buffered(jobs).collect().await;
+    let outcomes: Vec<_> = judged.buffered(jobs.get()).collect().await;
     println!("{}", Table(&outcomes));
     let wrong = outcomes.iter().any(|outcome| outcome.wrong.is_some());
     Ok(if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -1,54 +1,58 @@
-//! Profiles the planted bottlenecks and the well-tuned kernels on one target and compares what is told first with what was planted:
-//! `bottlenecks [--target cuda|cuda:N] [--profiler ncu|proton|torch|auto] [--record FOLDER] [--binary PATH] [PART OF A NAME ...]`. `--record` keeps the
-//! profiler's files, so that they can be judged again; `--captures FOLDER` judges such files, or those that `capture.py` wrote, and needs no device.
-//! Ends with 1 where more is wrong than may be: one of twelve planted ones, no well-tuned one.
+//! Profiles the planted bottlenecks and the well-tuned kernels on one target and compares what is told first with what was planted.
 
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::str::FromStr;
 
+use clap::Parser;
 use kernelwright_profile::Settings;
 use kernelwright_protocol::{ProfilerKind, Target};
 use kernelwright_tests::bottlenecks::{Bench, Captures, Tally, cases, folder, judge_captures};
 
 type Failure = Box<dyn std::error::Error>;
 
+/// Profile kernels with a planted bottleneck and well-tuned ones, and say which diagnoses are wrong
+///
+/// Ends with 1 where more is wrong than may be: one of twelve planted ones, no well-tuned one.
+#[derive(Parser)]
 struct Arguments {
+    /// cuda or cuda:N
+    #[arg(long, default_value = "cuda")]
     target: Target,
-    profiler: Option<ProfilerKind>,
+    /// ncu, proton, torch or auto (the best that works here)
+    #[arg(long, default_value = "ncu")]
+    profiler: Profiler,
+    /// Keep the profiler's files in this folder, so that they can be judged again
+    #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
+    /// Judge such files, or those that `capture.py` wrote; needs no device
+    #[arg(long, value_name = "FOLDER")]
     captures: Option<PathBuf>,
+    /// The executable under test [default: `kernelwright` beside this program]
+    #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
+    /// Only kernels whose name has one of these parts
+    #[arg(value_name = "PART")]
     names: Vec<String>,
 }
 
-impl Arguments {
-    fn read() -> Result<Self, Failure> {
-        let mut read =
-            Self { target: "cuda".parse()?, profiler: Some(ProfilerKind::Ncu), record: None, captures: None, binary: None, names: vec![] };
-        let mut words = std::env::args().skip(1);
-        while let Some(word) = words.next() {
-            let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
-            match word.as_str() {
-                "--target" => read.target = value()?.parse()?,
-                "--profiler" => {
-                    let name = value()?;
-                    read.profiler = if name == "auto" { None } else { Some(serde_json::from_value(name.into())?) };
-                }
-                "--record" => read.record = Some(value()?.into()),
-                "--captures" => read.captures = Some(value()?.into()),
-                "--binary" => read.binary = Some(value()?.into()),
-                _ => read.names.push(word),
-            }
-        }
-        Ok(read)
+/// None is whichever works.
+#[derive(Clone, Copy)]
+struct Profiler(Option<ProfilerKind>);
+
+impl FromStr for Profiler {
+    type Err = serde_json::Error;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        if name == "auto" { Ok(Self(None)) } else { serde_json::from_value(name.into()).map(|kind| Self(Some(kind))) }
     }
 }
 
 #[tokio::main]
 async fn main() -> Result<ExitCode, Failure> {
-    let Arguments { target, profiler, record, captures, binary, names } = Arguments::read()?;
+    let Arguments { target, profiler: Profiler(profiler), record, captures, binary, names } = Arguments::parse();
     let mut chosen = cases(&folder())?;
     chosen.retain(|case| names.is_empty() || names.iter().any(|name| case.name.contains(name)));
     let cache = tempfile::tempdir()?;

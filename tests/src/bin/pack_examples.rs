@@ -1,32 +1,41 @@
-//! Evaluates the example kernels of the built-in packs on one target: `pack_examples [--target cpu|cuda|cuda:N] [--binary PATH] [--all] [--time]
-//! [PART OF A NAME ...]`. `--all` takes those without evidence for such a target as well, `--time` measures what is to be written down. Ends with
-//! 1 where one is not correct.
+//! Evaluates the example kernels of the built-in packs on one target.
 
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::Parser;
 use kernelwright_protocol::Target;
 use kernelwright_tests::examples::{Choice, Judge, Question, examples};
 
 type Failure = Box<dyn std::error::Error>;
 
+/// Evaluate the example kernels of the built-in packs on one target (exit code 1 where one is not correct)
+#[derive(Parser)]
+struct Arguments {
+    /// cpu, cuda or cuda:N
+    #[arg(long, default_value = "cpu")]
+    target: Target,
+    /// The executable under test [default: `kernelwright` beside this program]
+    #[arg(long, value_name = "PATH")]
+    binary: Option<PathBuf>,
+    /// Those without evidence for such a target as well
+    #[arg(long)]
+    all: bool,
+    /// Measure what is to be written down
+    #[arg(long)]
+    time: bool,
+    /// Only examples whose id has one of these parts
+    #[arg(value_name = "PART")]
+    names: Vec<String>,
+}
+
 #[tokio::main]
 async fn main() -> Result<ExitCode, Failure> {
-    let (mut target, mut binary, mut choice, mut question) = (Target::CPU, None::<PathBuf>, Choice::Proven, Question::Correctness);
-    let mut names: Vec<String> = vec![];
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
-        match word.as_str() {
-            "--target" => target = value()?.parse()?,
-            "--binary" => binary = Some(value()?.into()),
-            "--all" => choice = Choice::All,
-            "--time" => question = Question::Time,
-            _ => names.push(word),
-        }
-    }
+    let Arguments { target, binary, all, time, names } = Arguments::parse();
+    let choice = if all { Choice::All } else { Choice::Proven };
+    let question = if time { Question::Time } else { Question::Correctness };
     let cache = tempfile::tempdir()?;
     let judge =
         Judge::new(binary.unwrap_or_else(kernelwright_tests::sibling), kernelwright_tests::python(), cache.path(), target, question);

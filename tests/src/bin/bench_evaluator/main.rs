@@ -1,7 +1,5 @@
 //! How long a verdict takes, how many fit into a minute, and how well they repeat: tables of figures, goals beside them.
 //!
-//! `bench_evaluator [--target cpu|cuda|cuda:N] [--binary PATH] [--kernelbench FOLDER] [--times N] [--threads N]
-//! [--candidates N] [--trace] [latency|throughput|repeat ...]`.
 //! `make bench-evaluator` builds it and runs it on this machine; on a machine without a toolchain it runs as it was built elsewhere.
 //!
 //! - latency: wall time of one verdict, request to answer, in one evaluator that has seen the problem before (baselines known, float64
@@ -28,56 +26,47 @@ mod throughput;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use clap::{Parser, ValueEnum};
 use kernelwright_evaluate::{BaselineChoice, EvaluateRequest, Evaluator, Options, Settings};
 use kernelwright_protocol::{Backend, Evaluation, Target};
 use kernelwright_tests::softmax::Problem;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// What to measure, and with what.
+/// Measure the evaluator: tables of figures with goals beside them
+#[derive(Parser)]
 struct Arguments {
+    /// cpu, cuda (throughput: all GPUs of the machine) or cuda:N
+    #[arg(long, default_value = "cpu")]
     target: Target,
+    /// The executable under test [default: `kernelwright` beside this program]
+    #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
+    /// A checkout of ScalingIntelligence/KernelBench, whose evaluator judges the same candidates in the same run
+    #[arg(long, value_name = "FOLDER")]
     kernelbench: Option<PathBuf>,
+    /// Verdicts that count, of each kind, for latency
+    #[arg(long, default_value_t = 20, value_name = "N")]
     times: usize,
+    /// Threads that kernels may have [default: all processors]
+    #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    /// Candidates for throughput
+    #[arg(long, default_value_t = 64, value_name = "N")]
     candidates: usize,
+    /// Print every step with the seconds since its request, and every question to a worker with what it took
+    #[arg(long)]
     trace: bool,
-    parts: Vec<String>,
+    /// What to measure [default: all]
+    parts: Vec<Part>,
 }
 
-impl Arguments {
-    fn read() -> Result<Self, Failure> {
-        let mut read = Self {
-            target: Target::CPU,
-            binary: None,
-            kernelbench: None,
-            times: 20,
-            threads: None,
-            candidates: 64,
-            trace: false,
-            parts: vec![],
-        };
-        let mut words = std::env::args().skip(1);
-        while let Some(word) = words.next() {
-            let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
-            match word.as_str() {
-                "--target" => read.target = value()?.parse()?,
-                "--binary" => read.binary = Some(value()?.into()),
-                "--kernelbench" => read.kernelbench = Some(value()?.into()),
-                "--threads" => read.threads = Some(value()?.parse()?),
-                "--candidates" => read.candidates = value()?.parse()?,
-                "--trace" => read.trace = true,
-                "--times" => read.times = value()?.parse()?,
-                "latency" | "throughput" | "repeat" => read.parts.push(word),
-                other => return Err(format!("{other} is none of latency, throughput, repeat or an option").into()),
-            }
-        }
-        if read.parts.is_empty() {
-            read.parts = ["latency", "throughput", "repeat"].map(str::to_owned).to_vec();
-        }
-        Ok(read)
-    }
+/// A table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    Latency,
+    Throughput,
+    Repeat,
 }
 
 /// One evaluator and the target it is asked about.
@@ -136,17 +125,18 @@ impl Bench {
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
-    let arguments = Arguments::read()?;
+    let arguments = Arguments::parse();
     if arguments.trace {
         tracing_subscriber::fmt().with_env_filter("kernelwright_harness=debug").with_writer(std::io::stdout).init();
     }
     let cache = tempfile::tempdir()?;
     let bench = Bench::new(&arguments, cache.path());
-    for part in &arguments.parts {
-        match part.as_str() {
-            "latency" => latency::measure(&bench, arguments.times, arguments.kernelbench.as_deref()).await?,
-            "throughput" => throughput::measure(&bench, arguments.candidates).await?,
-            _ => repeat::measure(&bench).await?,
+    let parts = if arguments.parts.is_empty() { Part::value_variants() } else { &arguments.parts };
+    for part in parts {
+        match part {
+            Part::Latency => latency::measure(&bench, arguments.times, arguments.kernelbench.as_deref()).await?,
+            Part::Throughput => throughput::measure(&bench, arguments.candidates).await?,
+            Part::Repeat => repeat::measure(&bench).await?,
         }
     }
     Ok(())

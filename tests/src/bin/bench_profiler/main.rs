@@ -1,6 +1,6 @@
 //! How long a profile takes, and the same taken by hand: a table of figures, goals beside them.
 //!
-//! `bench_profiler [--target cpu|cuda|cuda:N] [--binary PATH] [--times N]`. `make bench-profiler` builds it and runs it on this machine; on a machine
+//! `make bench-profiler` builds it and runs it on this machine; on a machine
 //! without a toolchain it runs as it was built elsewhere.
 //!
 //! A row softmax is profiled by every profiler of the target, as a server does it that has described the target before: N times, each time with
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use clap::Parser;
 use kernelwright_profile::{ProfileRequest, Profiles, Settings, ncu_command};
 use kernelwright_protocol::{Backend, ProfilerKind, Target};
 use kernelwright_tests::figures::{self, median, row};
@@ -20,32 +21,23 @@ type Failure = Box<dyn std::error::Error>;
 
 const BY_HAND: &str = include_str!("by_hand.py");
 
+/// Measure how long profiles take, and the same taken by hand
+#[derive(Parser)]
 struct Arguments {
+    /// cpu, cuda or cuda:N
+    #[arg(long, default_value = "cpu")]
     target: Target,
+    /// The executable under test [default: `kernelwright` beside this program]
+    #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
+    /// Profiles that count, of each kind
+    #[arg(long, default_value_t = 4, value_name = "N")]
     times: usize,
-}
-
-impl Arguments {
-    fn read() -> Result<Self, Failure> {
-        let mut read = Self { target: Target::CPU, binary: None, times: 4 };
-        let mut words = std::env::args().skip(1);
-        while let Some(word) = words.next() {
-            let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
-            match word.as_str() {
-                "--target" => read.target = value()?.parse()?,
-                "--binary" => read.binary = Some(value()?.into()),
-                "--times" => read.times = value()?.parse()?,
-                other => return Err(format!("{other} is none of --target, --binary, --times").into()),
-            }
-        }
-        Ok(read)
-    }
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
-    let Arguments { target, binary, times } = Arguments::read()?;
+    let Arguments { target, binary, times } = Arguments::parse();
     kernelwright_tests::log_to_stderr();
     let cache = tempfile::tempdir()?;
     let binary = binary.unwrap_or_else(kernelwright_tests::sibling);

@@ -1,5 +1,4 @@
-//! Has compute-sanitizer look at kernels with a planted mistake that their outputs do not show, and at honest ones: `deep_check [--target cuda|cuda:N]
-//! [--binary PATH] [--verbose] [PART OF A NAME ...]`. Ends with 1 where a tool misses its mistake, or reports something in an honest kernel.
+//! Has compute-sanitizer look at kernels with a planted mistake that their outputs do not show, and at honest ones.
 
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 
@@ -8,6 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use clap::Parser;
 use kernelwright_evaluate::{EvaluateRequest, Evaluator, Options, Settings};
 use kernelwright_protocol::{CheckOutcome, DeepCheck, Evaluation, SanitizerTool, Target, ToolCheck};
 
@@ -74,19 +74,28 @@ impl Case {
     }
 }
 
+/// Have compute-sanitizer look at kernels with a planted mistake and at honest ones
+///
+/// Ends with 1 where a tool misses its mistake, or reports something in an honest kernel.
+#[derive(Parser)]
+struct Arguments {
+    /// cuda or cuda:N
+    #[arg(long, default_value = "cuda:0")]
+    target: Target,
+    /// The executable under test [default: `kernelwright` beside this program]
+    #[arg(long, value_name = "PATH")]
+    binary: Option<PathBuf>,
+    /// Print everything that the tools report
+    #[arg(long)]
+    verbose: bool,
+    /// Only kernels whose name has one of these parts
+    #[arg(value_name = "PART")]
+    names: Vec<String>,
+}
+
 #[tokio::main]
 async fn main() -> Result<ExitCode, Failure> {
-    let (mut target, mut binary, mut verbose, mut names) = (Target::cuda(0), None::<PathBuf>, false, vec![]);
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
-        match word.as_str() {
-            "--target" => target = value()?.parse()?,
-            "--binary" => binary = Some(value()?.into()),
-            "--verbose" => verbose = true,
-            _ => names.push(word),
-        }
-    }
+    let Arguments { target, binary, verbose, names } = Arguments::parse();
     let cache = tempfile::tempdir()?;
     let helper = binary.unwrap_or_else(kernelwright_tests::sibling);
     let settings = Settings { python: Some(kernelwright_tests::python()), cache_dir: cache.path().to_path_buf(), ..Settings::new(helper) };

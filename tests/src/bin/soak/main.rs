@@ -1,7 +1,7 @@
 //! Hundreds of evaluations by one server, every tenth of a candidate that crashes, hangs, wants all memory, writes where it must not or
 //! forks without end: is every answer right, and is anything left behind?
 //!
-//! `soak [--target cpu|cuda|cuda:N] [--count N] [--binary PATH]`, or `make soak TARGET=cuda COUNT=500`. The server is a process of its own,
+//! `make soak TARGET=cuda COUNT=500`. The server is a process of its own,
 //! spoken to as a host does. What it holds is counted twice in the same state, with the same two problems loaded: once it has warmed
 //! up, and at the end; and after it has ended nothing may be there that was not there before. Ends with 1 where an answer was wrong or
 //! something is left.
@@ -18,6 +18,7 @@ mod table;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use clap::Parser;
 use kernelwright_protocol::Target;
 use kernelwright_tests::adversarial::reading;
 
@@ -33,27 +34,18 @@ const WARM_UP: usize = 50;
 /// How long processes may take to end, and folders to go, after an answer.
 const SETTLING: Duration = Duration::from_secs(30);
 
+/// Run evaluations by one server, a tenth of them meant to harm it, and look for what is left (exit code 1 where something is)
+#[derive(Parser)]
 struct Arguments {
+    /// cpu, cuda or cuda:N
+    #[arg(long, default_value = "cpu")]
     target: Target,
+    /// The executable under test [default: `kernelwright` beside this program]
+    #[arg(long, value_name = "PATH")]
     binary: Option<std::path::PathBuf>,
+    /// How many evaluations
+    #[arg(long, default_value_t = 500, value_name = "N")]
     count: usize,
-}
-
-impl Arguments {
-    fn read() -> Result<Self, Failure> {
-        let mut read = Self { target: Target::CPU, binary: None, count: 500 };
-        let mut words = std::env::args().skip(1);
-        while let Some(word) = words.next() {
-            let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
-            match word.as_str() {
-                "--target" => read.target = value()?.parse()?,
-                "--binary" => read.binary = Some(value()?.into()),
-                "--count" => read.count = value()?.parse()?,
-                other => return Err(format!("{other} is none of --target, --binary and --count").into()),
-            }
-        }
-        Ok(read)
-    }
 }
 
 fn main() -> ExitCode {
@@ -64,7 +56,7 @@ fn main() -> ExitCode {
 }
 
 fn soak() -> Result<ExitCode, Failure> {
-    let Arguments { target, binary, count } = Arguments::read()?;
+    let Arguments { target, binary, count } = Arguments::parse();
     // Whatever outlives the server comes to this process.
     kernelwright_harness::supervise();
     let plan = Plan::read(target)?;
