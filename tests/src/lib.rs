@@ -24,16 +24,28 @@ pub fn binary() -> PathBuf {
     binary
 }
 
-/// The executable beside this one: for programs of this crate, which lie in the same folder.
-///
-/// # Panics
-/// If the workspace was not built first.
-#[must_use]
-pub fn sibling() -> PathBuf {
-    let program = std::env::current_exe().expect("a program knows its own path");
-    let binary = program.with_file_name("kernelwright");
-    assert!(binary.is_file(), "{} is missing: run `cargo build` first", binary.display());
-    binary
+/// Which executable a program of this crate tries: an argument of each of them.
+#[derive(Debug, clap::Args)]
+pub struct Executable {
+    /// The executable under test [default: `kernelwright` beside this program]
+    #[arg(long, value_name = "PATH")]
+    binary: Option<PathBuf>,
+}
+
+impl Executable {
+    /// Where it lies.
+    ///
+    /// # Panics
+    /// If none is named and the workspace was not built first.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.binary.clone().unwrap_or_else(|| {
+            let program = std::env::current_exe().expect("a program knows its own path");
+            let binary = program.with_file_name("kernelwright");
+            assert!(binary.is_file(), "{} is missing: run `cargo build` first", binary.display());
+            binary
+        })
+    }
 }
 
 /// The interpreter that has torch: `KERNELWRIGHT_PYTHON`, else the repository's own environment.

@@ -3,12 +3,12 @@
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 use futures_util::{StreamExt, stream};
 use kernelwright_protocol::Target;
+use kernelwright_tests::Executable;
 use kernelwright_tests::adversarial::{Bench, Table, cases};
 
 type Failure = Box<dyn std::error::Error>;
@@ -19,9 +19,8 @@ struct Arguments {
     /// cpu, cuda or cuda:N
     #[arg(long, default_value = "cpu")]
     target: Target,
-    /// The executable under test [default: `kernelwright` beside this program]
-    #[arg(long, value_name = "PATH")]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    executable: Executable,
     /// So many cases at once: builds, which take most of the time of cases with inline CUDA, go on beside others' turns on the device
     #[arg(long, default_value = "1", value_name = "N")]
     jobs: NonZeroUsize,
@@ -35,11 +34,11 @@ struct Arguments {
 
 #[tokio::main]
 async fn main() -> Result<ExitCode, Failure> {
-    let Arguments { target, binary, jobs, verbose, names } = Arguments::parse();
+    let Arguments { target, executable, jobs, verbose, names } = Arguments::parse();
     kernelwright_tests::log_to_stderr();
     let folder = kernelwright_tests::repository().join("tests/adversarial/cases");
     let cache = tempfile::tempdir()?;
-    let binary = binary.unwrap_or_else(kernelwright_tests::sibling);
+    let binary = executable.path();
     let bench = Bench::new(binary, kernelwright_tests::python(), cache.path(), target);
     let mut chosen = cases(&folder, target.backend)?;
     chosen.retain(|case| names.is_empty() || names.iter().any(|name| case.name.contains(name)));

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use clap::Parser;
 use kernelwright_profile::Settings;
 use kernelwright_protocol::{ProfilerKind, Target};
+use kernelwright_tests::Executable;
 use kernelwright_tests::bottlenecks::{Bench, Captures, Tally, cases, folder, judge_captures};
 
 type Failure = Box<dyn std::error::Error>;
@@ -30,9 +31,8 @@ struct Arguments {
     /// Judge such files, or those that `capture.py` wrote; needs no device
     #[arg(long, value_name = "FOLDER")]
     captures: Option<PathBuf>,
-    /// The executable under test [default: `kernelwright` beside this program]
-    #[arg(long, value_name = "PATH")]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    executable: Executable,
     /// Only kernels whose name has one of these parts
     #[arg(value_name = "PART")]
     names: Vec<String>,
@@ -52,7 +52,7 @@ impl FromStr for Profiler {
 
 #[tokio::main]
 async fn main() -> Result<ExitCode, Failure> {
-    let Arguments { target, profiler: Profiler(profiler), record, captures, binary, names } = Arguments::parse();
+    let Arguments { target, profiler: Profiler(profiler), record, captures, executable, names } = Arguments::parse();
     let mut chosen = cases(&folder())?;
     chosen.retain(|case| names.is_empty() || names.iter().any(|name| case.name.contains(name)));
     let cache = tempfile::tempdir()?;
@@ -68,7 +68,7 @@ async fn main() -> Result<ExitCode, Failure> {
         }
         outcomes = judged;
     } else {
-        let (binary, python) = (binary.unwrap_or_else(kernelwright_tests::sibling), kernelwright_tests::python());
+        let (binary, python) = (executable.path(), kernelwright_tests::python());
         let settings = Settings { python: Some(python), cache_dir: cache.path().to_path_buf(), ..Settings::new(binary) };
         let bench = Bench::new(settings, target, profiler, record);
         for case in chosen {

@@ -2,11 +2,11 @@
 
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 use kernelwright_protocol::Target;
+use kernelwright_tests::Executable;
 use kernelwright_tests::examples::{Choice, Judge, Question, examples};
 
 type Failure = Box<dyn std::error::Error>;
@@ -17,9 +17,8 @@ struct Arguments {
     /// cpu, cuda or cuda:N
     #[arg(long, default_value = "cpu")]
     target: Target,
-    /// The executable under test [default: `kernelwright` beside this program]
-    #[arg(long, value_name = "PATH")]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    executable: Executable,
     /// Those without evidence for such a target as well
     #[arg(long)]
     all: bool,
@@ -33,12 +32,11 @@ struct Arguments {
 
 #[tokio::main]
 async fn main() -> Result<ExitCode, Failure> {
-    let Arguments { target, binary, all, time, names } = Arguments::parse();
+    let Arguments { target, executable, all, time, names } = Arguments::parse();
     let choice = if all { Choice::All } else { Choice::Proven };
     let question = if time { Question::Time } else { Question::Correctness };
     let cache = tempfile::tempdir()?;
-    let judge =
-        Judge::new(binary.unwrap_or_else(kernelwright_tests::sibling), kernelwright_tests::python(), cache.path(), target, question);
+    let judge = Judge::new(executable.path(), kernelwright_tests::python(), cache.path(), target, question);
     let (mut judged, mut wrong) = (0, 0);
     for example in examples(target.backend, choice)? {
         if names.is_empty() || names.iter().any(|name| example.id.contains(name.as_str())) {

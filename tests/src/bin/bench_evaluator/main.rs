@@ -29,6 +29,7 @@ use std::time::Instant;
 use clap::{Parser, ValueEnum};
 use kernelwright_evaluate::{BaselineChoice, EvaluateRequest, Evaluator, Options, Settings};
 use kernelwright_protocol::{Backend, Evaluation, Target};
+use kernelwright_tests::Executable;
 use kernelwright_tests::softmax::Problem;
 
 type Failure = Box<dyn std::error::Error>;
@@ -39,9 +40,8 @@ struct Arguments {
     /// cpu, cuda (throughput: all GPUs of the machine) or cuda:N
     #[arg(long, default_value = "cpu")]
     target: Target,
-    /// The executable under test [default: `kernelwright` beside this program]
-    #[arg(long, value_name = "PATH")]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    executable: Executable,
     /// A checkout of ScalingIntelligence/KernelBench, whose evaluator judges the same candidates in the same run
     #[arg(long, value_name = "FOLDER")]
     kernelbench: Option<PathBuf>,
@@ -78,7 +78,7 @@ struct Bench {
 
 impl Bench {
     fn new(arguments: &Arguments, cache: &std::path::Path) -> Self {
-        let binary = arguments.binary.clone().unwrap_or_else(kernelwright_tests::sibling);
+        let binary = arguments.executable.path();
         let settings = Settings {
             python: Some(kernelwright_tests::python()),
             cache_dir: cache.to_path_buf(),

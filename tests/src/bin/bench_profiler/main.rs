@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use kernelwright_profile::{ProfileRequest, Profiles, Settings, ncu_command};
 use kernelwright_protocol::{Backend, ProfilerKind, Target};
+use kernelwright_tests::Executable;
 use kernelwright_tests::figures::{self, median, row};
 use kernelwright_tests::softmax::{Language, Problem};
 
@@ -27,9 +28,8 @@ struct Arguments {
     /// cpu, cuda or cuda:N
     #[arg(long, default_value = "cpu")]
     target: Target,
-    /// The executable under test [default: `kernelwright` beside this program]
-    #[arg(long, value_name = "PATH")]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    executable: Executable,
     /// Profiles that count, of each kind
     #[arg(long, default_value_t = 4, value_name = "N")]
     times: usize,
@@ -37,10 +37,10 @@ struct Arguments {
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
-    let Arguments { target, binary, times } = Arguments::parse();
+    let Arguments { target, executable, times } = Arguments::parse();
     kernelwright_tests::log_to_stderr();
     let cache = tempfile::tempdir()?;
-    let binary = binary.unwrap_or_else(kernelwright_tests::sibling);
+    let binary = executable.path();
     let settings = Settings { python: Some(kernelwright_tests::python()), cache_dir: cache.path().to_path_buf(), ..Settings::new(binary) };
     let profiles = Profiles::new(settings.clone());
     row(["wall time of one profile", "median", "least", "most", "goal, remarks"]);

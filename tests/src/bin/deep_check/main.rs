@@ -3,13 +3,13 @@
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 
 use std::num::NonZeroU32;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Parser;
 use kernelwright_evaluate::{EvaluateRequest, Evaluator, Options, Settings};
 use kernelwright_protocol::{CheckOutcome, DeepCheck, Evaluation, SanitizerTool, Target, ToolCheck};
+use kernelwright_tests::Executable;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -82,9 +82,8 @@ struct Arguments {
     /// cuda or cuda:N
     #[arg(long, default_value = "cuda:0")]
     target: Target,
-    /// The executable under test [default: `kernelwright` beside this program]
-    #[arg(long, value_name = "PATH")]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    executable: Executable,
     /// Print everything that the tools report
     #[arg(long)]
     verbose: bool,
@@ -95,9 +94,9 @@ struct Arguments {
 
 #[tokio::main]
 async fn main() -> Result<ExitCode, Failure> {
-    let Arguments { target, binary, verbose, names } = Arguments::parse();
+    let Arguments { target, executable, verbose, names } = Arguments::parse();
     let cache = tempfile::tempdir()?;
-    let helper = binary.unwrap_or_else(kernelwright_tests::sibling);
+    let helper = executable.path();
     let settings = Settings { python: Some(kernelwright_tests::python()), cache_dir: cache.path().to_path_buf(), ..Settings::new(helper) };
     let evaluator = Evaluator::new(settings);
     let (mut ran, mut wrong) = (0, 0);

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use kernelwright_protocol::Target;
+use kernelwright_tests::Executable;
 use kernelwright_tests::adversarial::reading;
 
 use census::{Census, System};
@@ -40,9 +41,8 @@ struct Arguments {
     /// cpu, cuda or cuda:N
     #[arg(long, default_value = "cpu")]
     target: Target,
-    /// The executable under test [default: `kernelwright` beside this program]
-    #[arg(long, value_name = "PATH")]
-    binary: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    executable: Executable,
     /// How many evaluations
     #[arg(long, default_value_t = 500, value_name = "N")]
     count: usize,
@@ -56,11 +56,11 @@ fn main() -> ExitCode {
 }
 
 fn soak() -> Result<ExitCode, Failure> {
-    let Arguments { target, binary, count } = Arguments::parse();
+    let Arguments { target, executable, count } = Arguments::parse();
     // Whatever outlives the server comes to this process.
     kernelwright_harness::supervise();
     let plan = Plan::read(target)?;
-    let binary = binary.unwrap_or_else(kernelwright_tests::sibling);
+    let binary = executable.path();
     let home = tempfile::tempdir()?;
 
     let before = System::count(target)?;
