@@ -2,7 +2,8 @@
 //!
 //! A case is one candidate file below `tests/bottlenecks/planted` or `well_tuned`, whose first comment lines say what is wrong with it and what a
 //! profile has to tell (see [`Case`]); problems are in `tests/bottlenecks/problems`. The same judgement runs over captures that were kept
-//! (`tests/bottlenecks/captures`, written by `capture.py`) as a test on any machine, and as a program with the real profilers (`make test-gpu`).
+//! (`tests/bottlenecks/captures`, a folder for each device, written by `capture.py` or by `bottlenecks --record`) as a test on any machine, and
+//! as a program with the real profilers (`make test-gpu`).
 
 mod captures;
 mod case;

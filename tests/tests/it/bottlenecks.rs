@@ -1,12 +1,14 @@
-//! The planted bottlenecks and the well-tuned kernels, judged by what profilers said of them on an H200.
+//! The planted bottlenecks and the well-tuned kernels, judged by what profilers said of them on an H200 and on an H100.
 
 use std::collections::BTreeSet;
 
 use kernelwright_protocol::ProfilerKind;
-use kernelwright_tests::bottlenecks::{Captures, Expected, Outcome, Tally, cases, folder, judge_captures};
+use kernelwright_tests::bottlenecks::{Captures, Expected, Tally, cases, folder, judge_captures};
 
-/// Cases of which a profiler's output is kept. A case without one is not judged here, so that this number says how much the tests below prove.
-const CAPTURED: [(ProfilerKind, usize); 2] = [(ProfilerKind::Ncu, 24), (ProfilerKind::Proton, 24)];
+/// Cases of which a profiler's output is kept, by device. A case without one is not judged here, so that these numbers say how much the tests
+/// below prove.
+const CAPTURED: [(&str, ProfilerKind, usize); 3] =
+    [("h200", ProfilerKind::Ncu, 24), ("h200", ProfilerKind::Proton, 24), ("h100", ProfilerKind::Ncu, 24)];
 
 #[test]
 fn the_suite_is_as_large_as_it_claims() {
@@ -24,19 +26,14 @@ fn the_suite_is_as_large_as_it_claims() {
 #[tokio::test]
 async fn what_a_profiler_said_leads_to_the_planted_cause_and_to_none_in_well_tuned_kernels() {
     let mut wrong = Vec::new();
-    for (profiler, captured) in CAPTURED {
+    for (device, profiler, captured) in CAPTURED {
         let cache = tempfile::tempdir().unwrap();
-        let all = cases(&folder()).unwrap();
-        let captures = folder().join("captures");
-        let (outcomes, missing) = if captures.is_dir() {
-            judge_captures(&Captures::open(&captures).unwrap(), profiler, all, cache.path()).await.unwrap()
-        } else {
-            (Vec::new(), all)
-        };
+        let captures = Captures::open(&folder().join("captures").join(device)).unwrap();
+        let (outcomes, missing) = judge_captures(&captures, profiler, cases(&folder()).unwrap(), cache.path()).await.unwrap();
         let missing: Vec<_> = missing.iter().map(|case| case.name.as_str()).collect();
-        assert_eq!(outcomes.len(), captured, "no {profiler} capture of: {}", missing.join(", "));
+        assert_eq!(outcomes.len(), captured, "no {profiler} capture on {device} of: {}", missing.join(", "));
         if !Tally::of(&outcomes).is_good() {
-            wrong.extend(outcomes.iter().filter(|outcome| outcome.wrong.is_some()).map(Outcome::to_string));
+            wrong.extend(outcomes.iter().filter(|outcome| outcome.wrong.is_some()).map(|outcome| format!("{device}: {outcome}")));
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));

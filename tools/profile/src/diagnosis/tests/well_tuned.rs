@@ -44,6 +44,22 @@ fn a_product_on_tensor_cores_has_few_warps() {
     assert_eq!(first(&figures, &[]), Cause::Compute);
 }
 
+/// As on an H100: operands come from device memory four times, beside arithmetic that leaves no room.
+#[test]
+fn a_product_at_its_ceiling_may_read_its_operands_again() {
+    let figures = [
+        (TensorShare, 0.96),
+        (ComputeThroughputShare, 0.92),
+        (MemoryThroughputShare, 0.69),
+        (DramThroughputShare, 0.35),
+        (DramReadBytes, 1.5e9),
+        (DramWriteBytes, 1.3e8),
+    ];
+    let work = Work { bytes: Bytes(384 << 20), operations: BTreeMap::new() };
+    let around = Surroundings { work: Some(&work), target: None };
+    assert_eq!(causes(&diagnose(&capture(kernel(&figures, &[])), Place::Gpu, around, None)), [Cause::Compute]);
+}
+
 #[test]
 fn a_single_precision_product_is_right_on_the_general_units() {
     let figures =
