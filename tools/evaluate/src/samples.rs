@@ -13,6 +13,10 @@ pub(crate) const FEWEST_PAIRS: usize = 6;
 /// A speedup whose interval is no wider than this share of it needs no more pairs than the fewest.
 const NARROW: f64 = 0.02;
 
+/// What is told may be as wide as this share of the speedup with what equal kernels came to: more is a batch that something disturbed, which one
+/// or two pairs more show to be an exception.
+const NOT_DISTURBED: f64 = 0.1;
+
 /// What the threads of a batch may have waited for processors, added up, as a share of its time.
 const QUIET: f64 = 0.05;
 
@@ -92,6 +96,13 @@ impl Samples {
         self.counting().into_iter().map(|pair| self.baselines[at][pair]).collect()
     }
 
+    /// Whether the speedup is known well enough.
+    pub(crate) fn are_enough(&self, contenders: &[(BaselineKind, Nanoseconds)]) -> bool {
+        let counted = self.counted(contenders);
+        let (speedup, (low, high)) = counted.speedup_beside(self.control(counted.baseline, contenders).as_ref());
+        counted.is_narrow() && high - low <= NOT_DISTURBED * speedup
+    }
+
     /// Whether too few pairs were quiet, and some were, so that more pairs would help.
     pub(crate) fn wants_quiet(&self) -> bool {
         (PROMISING..FEWEST_PAIRS).contains(&self.quiet().len())
@@ -137,8 +148,8 @@ impl Counted {
         (speedup, (low.min(speedup * least), high.max(speedup * most)))
     }
 
-    /// Whether it is known well enough.
-    pub(crate) fn is_narrow(&self) -> bool {
+    /// Whether the pairs agree.
+    fn is_narrow(&self) -> bool {
         let (speedup, (low, high)) = self.speedup();
         !self.ratios.is_empty() && high - low <= NARROW * speedup
     }
@@ -177,6 +188,15 @@ mod tests {
         assert_eq!(counted.speedup_beside(None), counted.speedup());
         assert_eq!(with(0.999, 1.0), (2.0, (counted.speedup().1.0, 2.0)));
         assert_eq!(with(0.75, 1.5), (2.0, (1.5, 3.0)));
+    }
+
+    #[test]
+    fn one_disturbed_batch_in_the_control_wants_a_pair_more() {
+        let mut baseline = [2.0; 10];
+        baseline[4] = 4.6;
+        let of = |pairs: usize| samples(&[&baseline[..pairs]], &[1.0; 10][..pairs]);
+        assert!(of(9).counted(&CONTENDERS[..1]).is_narrow() && !of(9).are_enough(&CONTENDERS[..1]));
+        assert!(of(10).are_enough(&CONTENDERS[..1]), "it is an exception among nine neighbours, as among nine pairs");
     }
 
     #[test]

@@ -161,7 +161,7 @@ pub(crate) async fn measure(
             most += std::mem::take(&mut more);
             checks.go_on(pair, most);
         }
-        let enough = || started.elapsed() > BUDGET || samples.counted(&session.contenders).is_narrow();
+        let enough = || started.elapsed() > BUDGET || samples.are_enough(&session.contenders);
         if session.pairs.is_none() && pair >= FEWEST_PAIRS && enough() {
             break;
         }
