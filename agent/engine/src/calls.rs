@@ -10,7 +10,7 @@ use crate::error::EngineError;
 use crate::floor;
 use crate::own_tools::{self, OwnCall};
 use crate::render;
-use crate::session::{Flow, Session};
+use crate::session::{Flow, Session, said};
 use crate::toolbox::{
     DESCRIBE_TARGET, EVALUATE_KERNEL, FIND_LESSONS, JOB_TOOLS, MEASURE_BASELINE, PROFILE_KERNEL, PROFILING_TOOLS, RATE_LESSONS,
     RECORD_LESSON, SEARCH_KNOWLEDGE,
@@ -18,6 +18,10 @@ use crate::toolbox::{
 
 /// The longest tool result the model is told, in characters.
 const RESULT_CHARACTERS: usize = 12_000;
+
+/// Why an evaluation could not be made, where no other kernel would change it: the machine is not what it was when the run began. Going on would
+/// spend the model's answers on kernels without a verdict.
+const OF_THE_MACHINE: [&str; 3] = ["device_unavailable", "python_unusable", "memory_unreadable"];
 
 /// What the model is told about a call.
 pub(crate) struct Reply {
@@ -134,7 +138,7 @@ impl Session<'_> {
         }
         match self.evaluate(self.open()?.id, &draft).await? {
             Ok(evaluation) => Ok(Reply::text(self.verdict(&evaluation)).about(&draft)),
-            Err(reason) => Ok(Reply::error(reason)),
+            Err(reason) => Ok(Reply::error(reason.trim_start_matches("error: "))),
         }
     }
 
@@ -169,7 +173,8 @@ impl Session<'_> {
         let Ok(arguments) = self.bindings.bind(&schema, Map::new(), Some(draft)) else { return Ok(Err("there is no draft".to_owned())) };
         let output = self.call_tool(EVALUATE_KERNEL, arguments).await?;
         if output.is_error {
-            return Ok(Err(output.text));
+            let is_the_machines = said(&output, "code").is_some_and(|code| OF_THE_MACHINE.contains(&code));
+            return if is_the_machines { Err(self.refused(EVALUATE_KERNEL, &output).into()) } else { Ok(Err(output.text)) };
         }
         let evaluation: Evaluation = self.parse(EVALUATE_KERNEL, output)?;
         if evaluation.candidate != draft.id {

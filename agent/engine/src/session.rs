@@ -173,19 +173,24 @@ impl Session<'_> {
     /// Calls a tool that the run cannot do without and reads its result.
     async fn call_for<T: DeserializeOwned>(&mut self, tool: &'static str) -> Flow<T> {
         let schema = self.tools.find(tool).map(|tool| tool.schema.clone()).unwrap_or_default();
-        let server = self.tools.server_of(tool);
-        let refused = |reason, fix| EngineError::ToolRefused { server, tool: tool.to_owned(), reason, fix };
         let Ok(arguments) = self.bindings.bind(&schema, Map::new(), None) else {
-            return Err(refused("it asks for a candidate".to_owned(), None).into());
+            let (server, reason) = (self.tools.server_of(tool), "it asks for a candidate".to_owned());
+            return Err(EngineError::ToolRefused { server, tool: tool.to_owned(), reason, fix: None }.into());
         };
         let output = self.call_tool(tool, arguments).await?;
         if output.is_error {
-            let (reason, fix) = (said(&output, "reason").unwrap_or(&output.text).to_owned(), said(&output, "fix").map(str::to_owned));
-            let of_problem = said(&output, "code").is_some_and(|code| code.starts_with("problem"));
-            let path = self.problem.path.clone();
-            return Err(if of_problem { EngineError::Problem { path, reason, fix } } else { refused(reason, fix) }.into());
+            return Err(self.refused(tool, &output).into());
         }
         Ok(self.parse(tool, output)?)
+    }
+
+    /// What to tell of a tool that the run cannot do without and that refused.
+    pub(crate) fn refused(&self, tool: &str, output: &ToolOutput) -> EngineError {
+        let (reason, fix) = (said(output, "reason").unwrap_or(&output.text).to_owned(), said(output, "fix").map(str::to_owned));
+        if said(output, "code").is_some_and(|code| code.starts_with("problem")) {
+            return EngineError::Problem { path: self.problem.path.clone(), reason, fix };
+        }
+        EngineError::ToolRefused { server: self.tools.server_of(tool), tool: tool.to_owned(), reason, fix }
     }
 
     /// Reads a tool's structured result.
@@ -279,6 +284,6 @@ fn parse_output<T: DeserializeOwned>(output: ToolOutput) -> Result<T, String> {
 }
 
 /// A part of a tool's failure, where its server gives it in parts.
-fn said<'a>(output: &'a ToolOutput, part: &str) -> Option<&'a str> {
+pub(crate) fn said<'a>(output: &'a ToolOutput, part: &str) -> Option<&'a str> {
     output.structured.as_ref()?.get("error")?.get(part)?.as_str()
 }

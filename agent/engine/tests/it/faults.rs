@@ -76,6 +76,18 @@ async fn an_invalid_problem_is_not_the_servers_fault() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_device_that_is_gone_is_no_matter_for_the_model() {
+    let bench = Bench::new(&two_steps()).with_fault("unplug", "evaluate_kernel", HowOften::Always);
+    let error = failure_of(&bench).await;
+    assert_eq!(error.to_string(), "evaluate_kernel of the tool server `scripted` failed: no device cuda:1");
+    assert_eq!(error.hint(), "use another machine");
+
+    let run = Store::find_last(&bench.request.runs_dir).unwrap();
+    let outcome = bench.without_fault().resume(&run, Overrides::default(), &mut Watcher::default()).await.unwrap();
+    assert_eq!((outcome.found, outcome.spend.evaluations), (RunOutcome::Improved, 4), "the call that failed was made again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn two_agents_do_not_work_on_one_run() {
     let bench = Bench::new(&two_steps());
     let outcome = bench.optimize(&mut Watcher::default()).await.unwrap();

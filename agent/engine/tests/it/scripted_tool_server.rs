@@ -85,15 +85,13 @@ impl ServerHandler for Scripted {
             match kind {
                 "die" => std::process::exit(3),
                 "hang" => std::future::pending().await,
+                "unplug" => return Ok(failure("device_unavailable", "no device cuda:1", "use another machine").into()),
                 _ => return Ok(CallToolResult::structured(json!({"nonsense": true})).into()),
             }
         }
         let problem = read("problem_file").unwrap_or_default();
         if problem.contains("# invalid") && call.name == "measure_baseline" {
-            let mut error = CallToolResult::error(vec![ContentBlock::text("error: problem_invalid")]);
-            let parts = json!({"code": "problem_invalid", "reason": "there is no class Model", "fix": "define one"});
-            error.structured_content = Some(json!({"error": parts}));
-            return Ok(error.into());
+            return Ok(failure("problem_invalid", "there is no class Model", "define one").into());
         }
         Ok(result(&call.name, &arguments, &problem, candidate.as_deref()).into())
     }
@@ -114,6 +112,12 @@ impl Scripted {
         }
         due.then_some(kind)
     }
+}
+
+fn failure(code: &str, reason: &str, fix: &str) -> CallToolResult {
+    let mut error = CallToolResult::error(vec![ContentBlock::text(format!("error: {code}"))]);
+    error.structured_content = Some(json!({"error": {"code": code, "reason": reason, "fix": fix}}));
+    error
 }
 
 fn result(tool: &str, arguments: &Map<String, Value>, problem: &str, candidate: Option<&str>) -> CallToolResult {
