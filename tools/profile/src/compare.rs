@@ -52,13 +52,20 @@ struct Pair {
     after: usize,
 }
 
-/// Kernels of the same name, in their order; and the two most expensive ones, where each is most of its call and has no namesake.
+/// Kernels of the same name, of the same shape of launch first and then in their order; and the two most expensive ones, where each is most of its
+/// call and has no namesake.
 fn pairs(before: &[KernelProfile], after: &[KernelProfile]) -> Vec<Pair> {
     let mut pairs: Vec<Pair> = Vec::new();
-    for (position, kernel) in after.iter().enumerate() {
-        let free = |other: &usize| !pairs.iter().any(|pair| pair.before == *other);
-        let same = before.iter().enumerate().filter(|(_, other)| other.time.name == kernel.time.name).map(|(other, _)| other).find(free);
-        pairs.extend(same.map(|before| Pair { before, after: position }));
+    for by_shape in [true, false] {
+        for (position, kernel) in after.iter().enumerate() {
+            if pairs.iter().any(|pair| pair.after == position) {
+                continue;
+            }
+            let is_same = |other: &KernelProfile| other.time.name == kernel.time.name && (!by_shape || other.launch == kernel.launch);
+            let is_free = |position: &usize| !pairs.iter().any(|pair| pair.before == *position);
+            let same = (0..before.len()).filter(|&other| is_same(&before[other])).find(is_free);
+            pairs.extend(same.map(|before| Pair { before, after: position }));
+        }
     }
     let leads = |kernels: &[KernelProfile]| kernels.first().is_some_and(|kernel| kernel.time.share > 0.5);
     let taken = pairs.iter().any(|pair| pair.before == 0 || pair.after == 0);
@@ -152,7 +159,7 @@ fn cautions(before: &Report, after: &Report) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use kernelwright_protocol::Metric;
+    use kernelwright_protocol::{LaunchShape, Metric};
 
     use super::*;
     use crate::testing::{id, report};
@@ -169,6 +176,23 @@ mod tests {
             same.kernels_gone.is_empty() && same.kernels_new.is_empty() && same.kernels_moved.is_empty() && same.figures_moved.is_empty()
         );
         assert_eq!(same.cautions, Vec::<String>::new());
+    }
+
+    #[test]
+    fn kernels_of_one_name_are_the_same_where_they_are_launched_alike() {
+        let launched = |blocks: u32, ns: u64| KernelProfile {
+            launch: Some(LaunchShape { grid: [blocks, 1, 1], block: [128, 1, 1] }),
+            ..KernelProfile::from(KernelTime { name: "gemm".into(), launches_per_call: 1.0, time_per_call_ns: Nanoseconds(ns), share: 0.5 })
+        };
+        let of = |kernels| {
+            let mut report = report(0);
+            report.capture.kernels = kernels;
+            report
+        };
+        let moved =
+            check(&of(vec![launched(1024, 100_000), launched(64, 20_000)]), &of(vec![launched(64, 20_000), launched(1024, 10_000)]));
+        let times: Vec<_> = moved.kernels_moved.iter().map(|one| (one.before_ns.0, one.after_ns.0)).collect();
+        assert_eq!(times, [(100_000, 10_000)]);
     }
 
     #[test]

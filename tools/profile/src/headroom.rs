@@ -3,7 +3,7 @@
 use kernelwright_protocol::{Headroom, Metric, Nanoseconds, Stop};
 
 use crate::capture::{Capture, Work};
-use crate::diagnosis::{Surroundings, matrix_seconds};
+use crate::diagnosis::{MOST_OF_COPY_RATE, Surroundings, matrix_seconds};
 
 /// The floor that bytes set.
 const MEMORY: &str = "memory";
@@ -24,6 +24,10 @@ pub(crate) fn headroom(capture: &Capture, around: Surroundings) -> Option<Headro
         (None, arithmetic) => arithmetic?,
     };
     let ratio = time / floor.seconds;
+    // Inputs that a cache held set no such floor, and what does is not known.
+    if floor.bound_by == MEMORY && ratio * MOST_OF_COPY_RATE < 1.0 {
+        return None;
+    }
     let stop = match ratio {
         // Simpler arithmetic may give the same: that floor is not the last one.
         r if r <= Headroom::AT_FLOOR && floor.bound_by == MEMORY => Stop::AtFloor,
@@ -71,25 +75,27 @@ fn arithmetic(around: Surroundings) -> Option<Floor> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use kernelwright_protocol::{Bytes, ProfilerKind, Target, TargetDescription};
+    use kernelwright_protocol::{Bytes, ProfilerKind};
 
     use super::*;
+    use crate::testing::target;
 
-    fn of(wall_ns: u64, gib: u64, half_products: f64) -> Headroom {
+    fn if_known(wall_ns: u64, gib: u64, half_products: f64) -> Option<Headroom> {
         let capture = Capture { wall_per_call_ns: Some(Nanoseconds(wall_ns)), ..Capture::new(ProfilerKind::Torch) };
-        let target = TargetDescription {
-            copy_bytes_per_second: Some(4e12),
-            matrix_operations_per_second: BTreeMap::from([("float16".to_owned(), 6e14)]),
-            target: Target::CPU,
-            name: "part".into(),
-            arch: "arch".into(),
-            memory: None,
-            facts: vec![],
-            software: vec![],
-        };
+        let target = target(4e12);
         let operations = if half_products > 0.0 { BTreeMap::from([("float16".to_owned(), half_products)]) } else { BTreeMap::new() };
         let work = Work { bytes: Bytes(gib << 30), operations };
-        headroom(&capture, Surroundings { work: Some(&work), target: Some(&target) }).unwrap()
+        headroom(&capture, Surroundings { work: Some(&work), target: Some(&target) })
+    }
+
+    fn of(wall_ns: u64, gib: u64, half_products: f64) -> Headroom {
+        if_known(wall_ns, gib, half_products).unwrap()
+    }
+
+    #[test]
+    fn what_a_cache_held_is_no_floor() {
+        assert_eq!(of(260_000, 1, 0.0).stop, Stop::AtFloor, "within the noise");
+        assert_eq!(if_known(200_000, 1, 0.0), None);
     }
 
     #[test]

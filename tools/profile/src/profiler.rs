@@ -170,7 +170,8 @@ impl Profiler {
                         .beside(&mut known, request, Taken { capture, before: Vec::new(), work: None, files, passed_over }, say)
                         .await;
                 }
-                Err(error) if error.is_obstacle() => {
+                // It runs every launch many times over: of thousands of launches the others know the times at least.
+                Err(error) if error.is_obstacle() || profiler == ProfilerKind::Ncu && matches!(error, ProfileError::TimedOut { .. }) => {
                     passed_over.push(format!("{profiler}: {error}. To have it: {}.", error.hint()));
                     // That there is no device says more than that another way is blocked too.
                     obstacle = match obstacle {

@@ -65,7 +65,7 @@ impl Report {
 
 /// A file does not say where it was taken; torch names the processor's operators in its own way.
 fn place(subject: &Subject, capture: &Capture) -> Place {
-    let operators = || !capture.kernels.is_empty() && capture.kernels.iter().all(|kernel| kernel.time.name.starts_with("aten::"));
+    let operators = || capture.kernels.iter().any(|kernel| kernel.time.name.starts_with("aten::"));
     let on_cpu = match subject.target {
         Some(target) => target.backend == Backend::Cpu,
         None => capture.profiler == ProfilerKind::Cpu || operators(),
@@ -76,4 +76,23 @@ fn place(subject: &Subject, capture: &Capture) -> Place {
 fn not_looked_for(untold: &[Cause]) -> Option<String> {
     let names: Vec<String> = untold.iter().map(ToString::to_string).collect();
     (!names.is_empty()).then(|| format!("Not looked for, because what would show it was not measured: {}.", names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use kernelwright_protocol::{KernelProfile, Nanoseconds};
+
+    use super::*;
+
+    #[test]
+    fn a_trace_with_operators_of_torch_is_a_processors() {
+        let place = |names: &[&str]| {
+            let time =
+                |name: &&str| KernelTime { name: (*name).into(), launches_per_call: 1.0, time_per_call_ns: Nanoseconds(1000), share: 0.5 };
+            let kernels = names.iter().map(|name| KernelProfile::from(time(name))).collect();
+            super::place(&Subject::default(), &Capture { kernels, ..Capture::new(ProfilerKind::Torch) })
+        };
+        assert_eq!(place(&["autograd::engine::evaluate_function: MulBackward0", "aten::mul", "detach"]), Place::Cpu);
+        assert_eq!(place(&["triton_poi_fused_mul_0"]), Place::Gpu);
+    }
 }

@@ -1,7 +1,10 @@
-//! A report for tests: a few kernels of which the first has every kind of figure.
+//! For tests: a report of a few kernels of which the first has every kind of figure, and a device.
+
+use std::collections::BTreeMap;
 
 use kernelwright_protocol::{
-    ContentHash, HotLine, KernelProfile, KernelTime, LaunchShape, Metric, Nanoseconds, ProfilerKind, Stall, StallReason,
+    ContentHash, HotLine, KernelProfile, KernelTime, LaunchShape, Metric, Nanoseconds, ProfilerKind, Stall, StallReason, Target,
+    TargetDescription,
 };
 
 use crate::capture::{Capture, RawFigure, Taken};
@@ -10,6 +13,20 @@ use crate::report::{Report, Subject};
 /// Some name.
 pub(crate) fn id() -> ContentHash {
     ContentHash::of("a report")
+}
+
+/// A device that copies so many bytes in a second, and makes 600 Top/s of products on float16.
+pub(crate) fn target(copy_bytes_per_second: f64) -> TargetDescription {
+    TargetDescription {
+        copy_bytes_per_second: Some(copy_bytes_per_second),
+        matrix_operations_per_second: BTreeMap::from([("float16".to_owned(), 6e14)]),
+        target: Target::CPU,
+        name: "part".into(),
+        arch: "arch".into(),
+        memory: None,
+        facts: vec![],
+        software: vec![],
+    }
 }
 
 /// A report of so many kernels, `kernel_0` and on, of which the first reads columns.

@@ -12,8 +12,14 @@ const WARP: f64 = 32.0;
 const CACHE_LINE: f64 = 64.0;
 /// The worker's name for the wall time of calls that no operator accounts for.
 const OUTSIDE_OPERATORS: &str = "(outside torch operators)";
+/// Bytes that move faster than a copy, by more than the noise of both measurements, do not move.
+pub(crate) const MOST_OF_COPY_RATE: f64 = 1.1;
 /// Beyond the noise of measured rates.
 const SIMPLER: f64 = 1.2;
+/// A kernel that takes so much of a call's time moves about what the call needs: what others hand to it costs them time as well.
+const MOST_OF_CALL: f64 = 0.8;
+/// Beyond what rules take for the use of tensor cores.
+const ON_TENSOR_CORES: f64 = 0.05;
 /// What mapping and clearing a 4 KiB page takes: half a microsecond, half of it the trap and half of it the clearing.
 const PAGE_FAULT_NS: f64 = 500.0;
 
@@ -48,13 +54,19 @@ impl Facts {
         metrics.iter().filter_map(|metric| self.get(*metric)).reduce(f64::max)
     }
 
-    /// The facts of one kernel.
-    pub(crate) fn of_kernel(kernel: &KernelProfile, share_of_call: f64, around: Surroundings) -> Self {
+    /// The facts of one kernel of a capture.
+    pub(crate) fn of_kernel(kernel: &KernelProfile, share_of_call: f64, capture: &Capture, around: Surroundings) -> Self {
         let mut figures = kernel.figures.clone();
         derive(&mut figures, kernel);
         against_target(&mut figures, around);
-        // Kernels that fetch again what the whole call needs once; launched several times, each launch may have its own part.
-        if kernel.time.launches_per_call <= 1.0 {
+        // The products are the call's: where another kernel makes them, they are not this one's.
+        let on_tensor_cores = |other: &KernelProfile| other.figures.get(Metric::TensorShare).is_some_and(|share| share > ON_TENSOR_CORES);
+        if !capture.kernels.iter().any(on_tensor_cores) {
+            figures.set_known(Metric::HalfOperationsShare, half_operations(around));
+        }
+        // Kernels that fetch again what the whole call needs once; launched several times, each launch may have its own part, and among several
+        // kernels it may be what they hand on.
+        if kernel.time.launches_per_call <= 1.0 && share_of_call >= MOST_OF_CALL {
             let moved = sum(&figures, &[Metric::DramReadBytes, Metric::DramWriteBytes]);
             figures.set_known(Metric::TrafficRatio, moved.zip(bytes(around)).map(|(moved, needed)| moved / needed));
         }
@@ -76,7 +88,8 @@ impl Facts {
             }
         }
         if launches > 0.0 {
-            figures.set(Metric::LaunchesPerCall, launches);
+            // A graph's kernels are one launch.
+            figures.set(Metric::LaunchesPerCall, capture.call.get(Metric::LaunchesPerCall).unwrap_or(launches));
             if in_kernels > 0.0 {
                 figures.set(Metric::KernelTimeNs, in_kernels / launches);
             }
@@ -93,9 +106,9 @@ impl Facts {
         }
         let time = wall.or(Some(in_kernels)).filter(|time| *time > 0.0);
         let copy = around.target.and_then(|target| target.copy_bytes_per_second);
-        if let Some(((bytes, time), copy)) = bytes(around).zip(time).zip(copy.filter(|copy| *copy > 0.0)) {
-            figures.set(Metric::CopyRateShare, bytes / (time / 1e9) / copy);
-        }
+        // A call that moves them faster found them in a cache.
+        let share = bytes(around).zip(time).zip(copy.filter(|copy| *copy > 0.0)).map(|((bytes, time), copy)| bytes / (time / 1e9) / copy);
+        figures.set_known(Metric::CopyRateShare, share.filter(|share| *share <= MOST_OF_COPY_RATE));
         // A call much faster than the problem's own products computes something simpler.
         let rate = matrix_seconds(around).zip(time).map(|(least, time)| least / (time / 1e9)).filter(|rate| *rate < SIMPLER);
         figures.set_known(Metric::MatrixRateShare, rate);
@@ -116,9 +129,8 @@ pub(crate) fn shares_of_call(capture: &Capture) -> Vec<f64> {
     let time = |time: &KernelTime| time.time_per_call_ns.0 as f64;
     let in_kernels: f64 = capture.kernels.iter().map(|kernel| time(&kernel.time)).sum();
     let whole = capture.wall_per_call_ns.map_or(in_kernels, |wall| in_kernels.max(wall.0 as f64));
-    let equal = 1.0 / capture.kernels.len().max(1) as f64;
-    // Compilers know no times; every kernel then counts the same.
-    capture.kernels.iter().map(|kernel| if whole > 0.0 { time(&kernel.time) / whole } else { equal }).collect()
+    // Compilers know no times. What they have are mostly configurations of one kernel, each of which may be the one that runs.
+    capture.kernels.iter().map(|kernel| if whole > 0.0 { time(&kernel.time) / whole } else { 1.0 }).collect()
 }
 
 /// What the matrix products take at least at the measured rates, in seconds; unknown where a rate is missing.
@@ -197,10 +209,13 @@ fn against_target(figures: &mut Figures, around: Surroundings) {
     }
     let copy = around.target.and_then(|target| target.copy_bytes_per_second).filter(|copy| *copy > 0.0);
     figures.set_known(Metric::CopyRateShare, figures.get(Metric::DramBytesPerS).zip(copy).map(|(rate, copy)| rate / copy));
-    if let Some(operations) = around.work.map(|work| &work.operations) {
-        let half = |dtype: &str| !dtype.starts_with("complex") && (dtype.contains("16") || dtype.contains('8'));
-        let total: f64 = operations.values().sum();
-        let halves: f64 = operations.iter().filter(|(dtype, _)| half(dtype)).map(|(_, count)| count).sum();
-        figures.set(Metric::HalfOperationsShare, if total > 0.0 { halves / total } else { 0.0 });
-    }
+}
+
+/// The part of a call's products that are on 16 bits or fewer.
+fn half_operations(around: Surroundings) -> Option<f64> {
+    let operations = &around.work?.operations;
+    let half = |dtype: &str| !dtype.starts_with("complex") && (dtype.contains("16") || dtype.contains('8'));
+    let total: f64 = operations.values().sum();
+    let halves: f64 = operations.iter().filter(|(dtype, _)| half(dtype)).map(|(_, count)| count).sum();
+    Some(if total > 0.0 { halves / total } else { 0.0 })
 }

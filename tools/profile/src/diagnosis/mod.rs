@@ -24,7 +24,7 @@ mod tests;
 use kernelwright_protocol::{Cause, Diagnosis, Headroom, Metric, Remedy, RuledOut};
 
 use self::facts::{Facts, shares_of_call};
-pub(crate) use self::facts::{Surroundings, matrix_seconds};
+pub(crate) use self::facts::{MOST_OF_COPY_RATE, Surroundings, matrix_seconds};
 use self::rule::{AtCeiling, Bound, Rule, Scope};
 use crate::capture::Capture;
 
@@ -61,7 +61,7 @@ pub(crate) fn diagnose(capture: &Capture, place: Place, around: Surroundings, he
     if place == Place::Gpu {
         let shares = shares_of_call(capture);
         let large = capture.kernels.iter().zip(shares).filter(|(_, share)| *share >= WORTH_LOOKING);
-        for facts in large.map(|(kernel, share)| Facts::of_kernel(kernel, share, around)) {
+        for facts in large.map(|(kernel, share)| Facts::of_kernel(kernel, share, capture, around)) {
             found.extend(in_place(&facts, Scope::Kernel));
             looked_at.push((Scope::Kernel, facts));
         }
@@ -82,7 +82,7 @@ pub(crate) fn diagnose(capture: &Capture, place: Place, around: Surroundings, he
     let mut findings = Findings { ruled_out: ruled_out(&looked_at, &found), diagnoses: found, untold: Vec::new() };
     // Where no kernel is worth a look, the figures of the dearest say what could have been seen.
     let dearest = capture.kernels.first().filter(|_| place == Place::Gpu);
-    looked_at.extend(dearest.map(|kernel| (Scope::Kernel, Facts::of_kernel(kernel, 0.0, around))));
+    looked_at.extend(dearest.map(|kernel| (Scope::Kernel, Facts::of_kernel(kernel, 0.0, capture, around))));
     findings.untold = untold(&looked_at, &findings);
     findings
 }
@@ -176,7 +176,7 @@ fn ruled_out(places: &[(Scope, Facts)], found: &[Diagnosis]) -> Vec<RuledOut> {
     let mut out: Vec<RuledOut> = Vec::new();
     for rule in rules() {
         let known = found.iter().any(|diagnosis| diagnosis.cause == rule.cause) || out.iter().any(|one| one.cause == rule.cause);
-        if known {
+        if known || is_open(rule.cause, places) {
             continue;
         }
         let here: Vec<&Facts> = places.iter().filter(|(scope, _)| *scope == rule.scope).map(|(_, facts)| facts).collect();
@@ -187,6 +187,16 @@ fn ruled_out(places: &[(Scope, Facts)], found: &[Diagnosis]) -> Vec<RuledOut> {
         }
     }
     out
+}
+
+/// Whether some place was measured for a cause, be it by another rule, and is not clear of it: it may hold there, and be told by what it follows from.
+fn is_open(cause: Cause, places: &[(Scope, Facts)]) -> bool {
+    let holds = |shows: &[rule::Show], facts: &Facts| shows.iter().any(|show| show.holds(&facts.figures));
+    rules().filter(|rule| rule.cause == cause).any(|rule| {
+        let here = places.iter().filter(|(scope, _)| *scope == rule.scope).map(|(_, facts)| facts);
+        let measured = |facts: &&Facts| rule.shows.iter().any(|show| show.is_decided(&facts.figures));
+        here.filter(measured).any(|facts| !holds(rule.cleared, facts))
+    })
 }
 
 /// Causes that nothing measured could have shown, and nothing excludes.

@@ -73,6 +73,24 @@ fn what_was_looked_for_and_is_not_there_is_told() {
     ");
 }
 
+/// Full memory that moves the bytes twice is told as that; the call's own rate, which is half of the memory's, does not clear the memory.
+#[test]
+fn what_holds_in_a_kernel_is_not_excluded_by_the_call() {
+    let figures = [
+        (Metric::DramThroughputShare, 0.85),
+        (Metric::MemoryThroughputShare, 0.85),
+        (Metric::DramReadBytes, 2e8),
+        (Metric::DramWriteBytes, 2e7),
+        (Metric::DramBytesPerS, 2.2e12),
+    ];
+    let work = Work { bytes: Bytes(100_000_000), operations: BTreeMap::new() };
+    let target = crate::testing::target(2.5e12);
+    let around = Surroundings { work: Some(&work), target: Some(&target) };
+    let findings = diagnose(&capture(kernel(&figures, &[])), Place::Gpu, around, None);
+    assert_eq!(causes(&findings), [Cause::CacheThrash]);
+    assert!(findings.ruled_out.iter().all(|one| one.cause != Cause::MemoryBandwidth), "{:?}", findings.ruled_out);
+}
+
 #[test]
 fn causes_that_nothing_measured_could_show_are_named() {
     let untold = |capture: &Capture| diagnose(capture, Place::Gpu, Surroundings::default(), None).untold;

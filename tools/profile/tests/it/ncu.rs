@@ -141,6 +141,12 @@ fn arithmetic_counts_only_where_all_of_it_was_counted() {
     assert_eq!(rate(&[]), None);
     assert_eq!(rate(&[(busy.0, 0.0)]), Some(1e9));
     assert_eq!((rate(&[busy]), rate(&[busy, counted])), (None, Some(1e10)));
+    // The same operations by instruction, and by what a type's are split into.
+    let again = [
+        ("sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off.sum.per_second", 9e9),
+        ("sm__ops_path_tensor_src_fp16_dst_fp32_sparsity_off.sum.per_second", 9e9),
+    ];
+    assert_eq!((rate(&[busy, counted, again[0], again[1]]), rate(&[busy, again[0]])), (Some(1e10), Some(1e10)));
 }
 
 #[test]

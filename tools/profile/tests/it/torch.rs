@@ -68,6 +68,19 @@ fn kernels_of_a_device_go_before_operators_and_have_their_shape() {
 }
 
 #[test]
+fn the_kernels_of_a_graph_are_launched_once() {
+    let replayed = |correlation: u64| {
+        (0..20).map(move |at| {
+            let mut event = kernel("scale", 4.0 * f64::from(at), 3.0, 75.0);
+            event["args"]["correlation"] = json!(correlation);
+            event
+        })
+    };
+    let capture = trace(&replayed(1).chain(replayed(2)).collect::<Vec<_>>());
+    assert_eq!((capture.kernels[0].time.launches_per_call, capture.call.get(Metric::LaunchesPerCall)), (40.0, Some(2.0)));
+}
+
+#[test]
 fn an_occupancy_that_the_grid_limits_says_nothing_of_the_kernel() {
     // 8 blocks of 256 threads are all that a multiprocessor has room for, and all that the grid brings to one.
     let capture = trace(&[kernel("softmax", 1.0, 12.0, 100.0)]);

@@ -60,6 +60,27 @@ fn a_product_at_its_ceiling_may_read_its_operands_again() {
     assert_eq!(causes(&diagnose(&capture(kernel(&figures, &[])), Place::Gpu, around, None)), [Cause::Compute]);
 }
 
+/// A softmax between two products: it streams what they hand to each other, which is more than the call's inputs and outputs.
+#[test]
+fn a_kernel_between_others_moves_what_they_hand_on() {
+    let streams =
+        [(DramReadBytes, 1e9), (DramWriteBytes, 1e9), (DramThroughputShare, 0.88), (MemoryThroughputShare, 0.88), (FmaShare, 0.35)];
+    let product = [(TensorShare, 0.8), (ComputeThroughputShare, 0.8)];
+    let work = Work { bytes: Bytes(128 << 20), operations: BTreeMap::from([("float16".to_owned(), 1e12)]) };
+    let around = Surroundings { work: Some(&work), target: None };
+    let mut whole = capture(kernel(&streams, &[]));
+    whole.kernels[0].figures.set(TensorShare, 0.0);
+    assert_eq!(
+        causes(&diagnose(&whole, Place::Gpu, around, None)),
+        [Cause::CacheThrash, Cause::NoTensorCores],
+        "as if it were the whole call"
+    );
+    whole.kernels.push(kernel(&product, &[]));
+    whole.wall_per_call_ns = Some(Nanoseconds(200_000));
+    let found = causes(&diagnose(&whole, Place::Gpu, around, None));
+    assert!(found.contains(&Cause::MemoryBandwidth) && found.iter().all(|cause| is_ceiling(*cause)), "{found:?}");
+}
+
 #[test]
 fn a_single_precision_product_is_right_on_the_general_units() {
     let figures =

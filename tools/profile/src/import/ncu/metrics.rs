@@ -246,6 +246,17 @@ impl<'a> Measured<'a> {
         figures
     }
 
+    /// The rates of the tensor cores' operations by type. Nsight Compute also gives the same operations by instruction, and a type's split up.
+    fn tensor_operations(&self) -> Vec<f64> {
+        let of = |view: &str| -> Vec<f64> {
+            let all: Vec<(&str, f64)> = self.between(view, ".sum.per_second").collect();
+            let is_part = |name: &str| all.iter().any(|(whole, _)| name.strip_prefix(whole).is_some_and(|rest| rest.starts_with('_')));
+            all.iter().filter(|(name, _)| !is_part(name)).map(|(_, rate)| *rate).collect()
+        };
+        let by_type = of("sm__ops_path_tensor_src_");
+        if by_type.is_empty() { of("sm__ops_path_tensor_op_") } else { by_type }
+    }
+
     /// The arithmetic rate of the executed instructions. Of a kernel that uses the tensor cores it is known only where their operations were
     /// counted too: the rest would be a small part passed off as the whole.
     fn operations_per_second(&self) -> Option<f64> {
@@ -266,7 +277,7 @@ impl<'a> Measured<'a> {
         };
         let scalar: Vec<f64> =
             ["f", "d", "h"].iter().filter_map(|kind| ["add", "mul", "fma"].iter().map(|unit| scalar(unit, kind)).sum()).collect();
-        let tensor: Vec<f64> = self.between("sm__ops_path_tensor", ".sum.per_second").map(|(_, rate)| rate).collect();
+        let tensor = self.tensor_operations();
         let idle =
             TABLE.iter().find(|(metric, _)| *metric == Metric::TensorShare)?.1.iter().find_map(|source| self.find(source)) == Some(0.0);
         let known = !scalar.is_empty() && (idle || !tensor.is_empty());

@@ -1,5 +1,7 @@
 //! What ran on a device: kernels, and the copies and fills between them.
 
+use std::collections::BTreeSet;
+
 use kernelwright_protocol::{Figures, KernelProfile, LaunchShape, Metric};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -20,6 +22,9 @@ struct Launching {
     grid: Option<[u32; 3]>,
     #[serde(default)]
     block: Option<[u32; 3]>,
+    /// The host's call that has launched it: one for all that a graph holds.
+    #[serde(default)]
+    correlation: Option<u64>,
 }
 
 /// Whether an event ran on a device.
@@ -34,18 +39,23 @@ fn arguments<T: Default + for<'a> Deserialize<'a>>(event: &Event<'_>) -> T {
 
 /// Takes over what ran on the device; says whether anything did.
 pub(super) fn read(trace: &Trace<'_>, capture: &mut Capture) -> bool {
+    let mut calls_of_host = BTreeSet::new();
     let launches: Vec<Launch<&Event<'_>>> = trace
         .events
         .iter()
         .filter(|event| is_on_device(event))
         .map(|event| {
-            let Launching { grid, block } = arguments(event);
+            let Launching { grid, block, correlation } = arguments(event);
+            calls_of_host.extend(correlation);
             let shape = grid.zip(block).map(|(grid, block)| LaunchShape { grid, block });
             Launch { name: event.name.to_string(), shape, duration_ns: Some(event.dur * 1e3), detail: event }
         })
         .collect();
     if launches.is_empty() {
         return false;
+    }
+    if !calls_of_host.is_empty() {
+        capture.call.set(Metric::LaunchesPerCall, calls_of_host.len() as f64 / f64::from(capture.calls));
     }
     for group in launches::group(launches, capture.calls) {
         let arguments: Arguments = arguments(group.median);
