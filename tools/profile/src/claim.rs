@@ -19,6 +19,8 @@ const SENTENCE_LIMIT: usize = 8;
 pub(crate) struct Loaded {
     /// How many calls a profiler is shown.
     pub(crate) calls: u32,
+    /// How many sets of inputs the problem has.
+    pub(crate) input_sets: u32,
 }
 
 /// The reply to `run`: calls were made and nothing else.

@@ -23,12 +23,12 @@ struct CodeClaim {
 }
 
 /// Counts while a loaded module is called, then has the profiler watch some calls.
-pub(crate) async fn capture(session: &mut Session, of_candidate: bool, threads: usize) -> Result<Capture, ProfileError> {
+pub(crate) async fn capture(session: &mut Session, threads: usize) -> Result<Capture, ProfileError> {
     let counters = Counters::start(session.asked.worker.pid());
     let started = Instant::now();
     let ran: Ran = session.ask("run", "timing calls").await?;
     let (mut call, missing) = counters.finish(ran.calls, started.elapsed(), threads);
-    let mut capture = timed::traced(session, of_candidate, ran).await?;
+    let mut capture = timed::traced(session, ran).await?;
     let code: CodeClaim = session.ask("code", "reading machine code").await?;
     code.note(&mut call);
     capture.profiler = ProfilerKind::Cpu;

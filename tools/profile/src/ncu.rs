@@ -24,7 +24,7 @@ use crate::capture::Capture;
 use crate::claim::Ran;
 use crate::profiles::is_roomy;
 use crate::workers::{Asked, IDLE, Session, Workers};
-use crate::{ProfileError, ProfileRequest, Settings, import, kept, timed};
+use crate::{ProfileError, ProfileRequest, Settings, import, kept};
 
 /// Where installers put it, beside the `PATH`.
 const FOLDERS: [&str; 2] = ["/usr/local/cuda/bin", "/opt/nvidia/nsight-compute"];
@@ -137,7 +137,8 @@ impl Ncu {
         let alone = turn(COUNTERS).await;
         let Ranged { calls } = session.ask("range", "counting with Nsight Compute").await.map_err(|error| worded(error, &log))?;
         drop(alone);
-        let (_scratch, _log) = session.asked.leave(WRITING).await;
+        let Session { asked, limits, .. } = session;
+        let (_scratch, _log) = asked.leave(WRITING).await;
         let kept = kept::keep(&workers.settings().cache_dir, &reports, REPORT)?;
         let said = log.tail(LOG_BYTES);
         let report = match kept {
@@ -148,7 +149,7 @@ impl Ncu {
         let kernels: u64 = capture.kernels.iter().map(|kernel| kernel.time.time_per_call_ns.0).sum();
         let is_busy = kernels as f64 >= BUSY * ran.wall_per_call_ns.0 as f64;
         capture.wall_per_call_ns = Some(if is_busy { ran.wall_per_call_ns } else { timed_alone(workers, request).await? });
-        capture.limits.splice(0..0, timed::limits(request.candidate.is_some()));
+        capture.limits.splice(0..0, limits);
         Ok((capture, report))
     }
 

@@ -249,8 +249,8 @@ impl Profiler {
         let asked = self.workers.start(role, request.target, None).await?;
         let mut session = self.workers.load(asked, &request.problem, candidate).await?;
         let capture = match profiler {
-            ProfilerKind::Cpu => cpu::capture(&mut session, candidate.is_some(), self.workers.threads()).await?,
-            _ => timed::capture(&mut session, candidate.is_some()).await?,
+            ProfilerKind::Cpu => cpu::capture(&mut session, self.workers.threads()).await?,
+            _ => timed::capture(&mut session).await?,
         };
         let work = match candidate {
             // A problem that cannot be watched has figures all the same.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::capture::Capture;
 use crate::claim::Ran;
-use crate::workers::Workers;
+use crate::workers::{Session, Workers};
 use crate::{ProfileError, ProfileRequest, import, kept, timed};
 
 /// What the worker has Proton write, in its own folder.
@@ -28,7 +28,8 @@ pub(crate) async fn capture(workers: &Workers, request: &ProfileRequest) -> Resu
     let mut session = workers.load(asked, &request.problem, request.candidate.as_deref()).await?;
     let ran: Ran = session.ask("run", "timing calls").await?;
     let Recorded { calls } = session.ask("proton", "profiling with Proton").await?;
-    let (scratch, _log) = session.asked.finish().await;
+    let Session { asked, limits, .. } = session;
+    let (scratch, _log) = asked.finish().await;
     let report = kept::keep(&workers.settings().cache_dir, &scratch, REPORT)?.ok_or_else(|| ProfileError::Unavailable {
         profiler: ProfilerKind::Proton,
         reason: "it wrote no file".to_owned(),
@@ -36,6 +37,6 @@ pub(crate) async fn capture(workers: &Workers, request: &ProfileRequest) -> Resu
     })?;
     let mut capture = import(&report)?.over(calls);
     capture.wall_per_call_ns = Some(ran.wall_per_call_ns);
-    capture.limits.splice(0..0, timed::limits(of_candidate).chain([timed::SAME_INPUTS.to_owned()]));
+    capture.limits.splice(0..0, limits.into_iter().chain([timed::SAME_INPUTS.to_owned()]));
     Ok((capture, report))
 }

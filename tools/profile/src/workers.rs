@@ -60,6 +60,17 @@ pub(crate) struct Session {
     pub(crate) asked: Asked,
     /// How many calls a profiler is shown.
     pub(crate) calls: u32,
+    /// What has to be known about where and of what a profile is taken.
+    pub(crate) limits: Vec<String>,
+}
+
+const OF_CANDIDATE: &str =
+    "Taken inside the candidate's own process: advice, which a candidate could falsify; the verdict comes from evaluation.";
+
+fn limits(of_candidate: bool, input_sets: u32) -> Vec<String> {
+    let of_first = (input_sets > 1)
+        .then(|| format!("Of the problem's {input_sets} sets of inputs the first: others may be limited by something else."));
+    of_candidate.then(|| OF_CANDIDATE.to_owned()).into_iter().chain(of_first).collect()
 }
 
 impl Workers {
@@ -150,8 +161,8 @@ impl Workers {
         if let Some(candidate) = candidate {
             self.built(candidate, asked.target).await?.hand_over(asked.worker.scratch(), &mut fields).await?;
         }
-        let Loaded { calls } = asked.ask("load", fields, CALLS_LIMIT, "loading the module and calling it").await?;
-        Ok(Session { asked, calls: calls.max(1) })
+        let Loaded { calls, input_sets } = asked.ask("load", fields, CALLS_LIMIT, "loading the module and calling it").await?;
+        Ok(Session { asked, calls: calls.max(1), limits: limits(candidate.is_some(), input_sets) })
     }
 
     /// What a candidate has torch build, built before a profiler stands around it.

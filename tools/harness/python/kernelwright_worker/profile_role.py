@@ -45,7 +45,7 @@ class _Profile:
             extension_build.use_built(built)
         self._subject = load_subject(request["problem"], request.get("candidate"), device, int(request.get("seed", 0)))
         self._repeated = Repeated(self._subject.call, device.torch)
-        return {"calls": self._repeated.calls}
+        return {"calls": self._repeated.calls, "input_sets": self._subject.input_sets}
 
     def work(self, _request: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         if self._subject is None:

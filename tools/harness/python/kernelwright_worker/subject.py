@@ -30,6 +30,8 @@ class Subject:
     call: Callable[[], object]
     inputs: list[Any]
     is_numpy: bool
+    #: How many sets of inputs the problem has; these are of the first.
+    input_sets: int
 
     def work(self) -> dict[str, Any] | None:
         """What the call has to move and to compute; asked of a problem, whose operators are the definition of it."""
@@ -43,7 +45,7 @@ def load_subject(problem_source: str, candidate_source: str | None, device: Devi
     model = problem.build(init, seed, device)
     inputs = problem.inputs(seed, device)
     if candidate_source is None:
-        return Subject(lambda: problem.run(model, inputs), inputs, problem.form.numpy)
+        return Subject(lambda: problem.run(model, inputs), inputs, problem.form.numpy, len(problem.sets()))
 
     folder = Path(tempfile.mkdtemp(prefix="candidate-"))
     path = folder / "candidate.py"
@@ -64,7 +66,7 @@ def load_subject(problem_source: str, candidate_source: str | None, device: Devi
         with _worded(folder):
             return candidate.guarded("run", "run", call)
 
-    return Subject(guarded, inputs, problem.form.numpy)
+    return Subject(guarded, inputs, problem.form.numpy, len(problem.sets()))
 
 
 @contextmanager

@@ -109,7 +109,9 @@ class TheWorker(unittest.TestCase):
         self.assertAlmostEqual(sum(kernel["share"] for kernel in profile["kernels"]), 1, delta=0.01)
         softmax = profile["kernels"][names.index("aten::_softmax")]
         self.assertEqual(softmax["launches_per_call"], 1)
-        self.assertTrue(1 <= self.load()["calls"] <= 20 <= profile["calls"])
+        loaded = self.load()
+        self.assertTrue(1 <= loaded["calls"] <= 20 <= profile["calls"])
+        self.assertEqual(loaded["input_sets"], 1)
         self.assertGreater(profile["wall_per_call_ns"], 0)
         times = [kernel["time_per_call_ns"] for kernel in profile["kernels"] if kernel["name"] != "(all others)"]
         self.assertEqual(times, sorted(times, reverse=True))

@@ -239,7 +239,9 @@ fn tiles_that_do_not_find_their_neighbours_in_the_cache() {
 fn spills_of_one_among_many_configurations() {
     let mut kernels = vec![kernel(&[(SpillStoreBytes, 0.0), (SpillLoadBytes, 0.0)], &[]); 24];
     kernels.push(kernel(&[(SpillStoreBytes, 256.0), (SpillLoadBytes, 256.0)], &[]));
-    kernels.iter_mut().for_each(|kernel| kernel.time.time_per_call_ns = Nanoseconds(0));
+    for kernel in &mut kernels {
+        kernel.time.time_per_call_ns = Nanoseconds(0);
+    }
     let capture = Capture { wall_per_call_ns: None, kernels, ..Capture::new(ProfilerKind::Static) };
     assert_eq!(causes(&diagnose(&capture, Place::Gpu, Surroundings::default(), None)), [Cause::RegisterSpills]);
 }
