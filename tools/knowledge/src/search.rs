@@ -9,7 +9,7 @@ use crate::error::LibraryError;
 use crate::excerpt::{Excerpt, Full, excerpts};
 use crate::index::{Nature, Stored};
 use crate::passages::{Hit, joined};
-use crate::rank::{Filters, Ranked, Searched, rank};
+use crate::rank::{Filters, Ranked, Searched, of_architecture, rank};
 use crate::shelves::Shelves;
 
 /// A question.
@@ -45,7 +45,7 @@ impl Shelves {
         let filters = Filters {
             pack: query.pack.clone().filter(shares_index),
             kind: query.kind,
-            vendor: query.vendor.clone(),
+            vendor: query.vendor.clone().or_else(|| self.maker(query.arch.as_deref()?)),
             architecture: query.arch.clone(),
             language: query.language.clone(),
             bottleneck: query.bottleneck,
@@ -68,6 +68,15 @@ impl Shelves {
             }
         }
         Ok(Passages { passages: wholes.into_iter().map(|whole| whole.passage).collect() })
+    }
+
+    /// Whose an architecture is, by the packs that are about it: what holds for another vendor as a whole does not hold there.
+    fn maker(&self, architecture: &str) -> Option<String> {
+        let names = of_architecture(architecture);
+        let mut makers =
+            self.packs.iter().filter(|pack| pack.architectures.iter().any(|name| names.contains(name))).map(|pack| &pack.vendor);
+        let first = makers.next()?.clone();
+        first.filter(|first| makers.all(|other| other.as_ref() == Some(first)))
     }
 }
 

@@ -56,7 +56,7 @@ fn on_disk(pack: &Pack, place: &Path, waits: &Waits) -> Result<PackIndex, IndexE
     };
     match open() {
         Ok(index) => Ok(index),
-        Err(error @ IndexError::Io { .. }) => Err(error),
+        Err(error) if !error.is_damage() => Err(error),
         Err(error) => {
             // Damaged: it holds nothing that cannot be built again. A reader of the old files keeps them until it lets go.
             tracing::warn!(%error, place = %place.display(), "index damaged; building it again");

@@ -148,6 +148,13 @@ fn query(index: &PackIndex, question: &Question, filters: &Filters) -> BooleanQu
     BooleanQuery::new(clauses)
 }
 
+/// The names under which something holds for an architecture: `x86_64` holds for `x86_64-avx512` as well.
+pub(crate) fn of_architecture(name: &str) -> Vec<String> {
+    let name = name.to_lowercase();
+    let general = name.match_indices('-').map(|(at, _)| name[..at].to_owned());
+    general.chain([name.clone()]).collect()
+}
+
 fn clauses(index: &PackIndex, filters: &Filters) -> Vec<Box<dyn TantivyQuery>> {
     let fields = index.fields();
     let any_of = |field: Field, values: Vec<String>| -> Box<dyn TantivyQuery> {
@@ -167,10 +174,7 @@ fn clauses(index: &PackIndex, filters: &Filters) -> Vec<Box<dyn TantivyQuery>> {
         clauses.extend(value.as_ref().map(|value| any_of(field, vec![value.to_lowercase(), ANY.to_owned()])));
     }
     if let Some(value) = &filters.architecture {
-        let value = value.to_lowercase();
-        // `x86_64` holds for `x86_64-avx512` as well.
-        let general = value.match_indices('-').map(|(at, _)| value[..at].to_owned());
-        let values = general.chain([value.clone(), ANY.to_owned()]).collect();
+        let values = of_architecture(value).into_iter().chain([ANY.to_owned()]).collect();
         clauses.push(any_of(fields.architecture, values));
     }
     clauses

@@ -76,6 +76,25 @@ fn filters_keep_what_holds_for_everything() {
     check(Query { pack: Some("all".into()), ..query("tile") }, &["all/tile"]);
 }
 
+/// By the packs that are about it; what another vendor's pack says of all of that vendor's does not hold there.
+#[test]
+fn an_architecture_has_a_vendor() {
+    let tile = |title: &str| entry(&format!("title = \"{title}\"\nkind = \"api\""), "A tile has a name.\n");
+    let (_folder, library) = library_of(&[
+        ("n1", "vendor = \"north\"\narchitectures = [\"n1\"]\n", &[("tile.md", tile("Tiles on n1"))]),
+        ("north", "vendor = \"north\"\n", &[("tile.md", tile("Tiles of the north"))]),
+        ("south", "vendor = \"south\"\n", &[("tile.md", tile("Tiles of the south"))]),
+        ("all", "", &[("tile.md", tile("Tiles everywhere"))]),
+    ]);
+    let on = |arch: &str| {
+        let mut found = found(&library, &Query { arch: Some(arch.into()), ..query("tile") });
+        found.sort();
+        found
+    };
+    assert_eq!(on("n1-wide"), ["all/tile", "n1/tile", "north/tile"]);
+    assert_eq!(on("e5"), ["all/tile", "north/tile", "south/tile"], "nobody knows whose it is");
+}
+
 #[test]
 fn passages_have_exact_lines_and_their_heading() {
     let body = "Before.\n\n## Padding rows\n\nOne word more a row.\n\n## Other\n\nText.\n";
