@@ -12,7 +12,7 @@ const KEPT: Bytes = Bytes(2 << 30);
 /// The largest file that is taken.
 pub(super) const FILE: Bytes = Bytes(1 << 30);
 
-/// A folder that only this process writes to.
+/// A folder that only supervisors write to: this process, and servers beside it.
 #[derive(Clone, Debug)]
 pub(super) struct Cache {
     folder: PathBuf,
@@ -53,6 +53,14 @@ impl Cache {
     }
 }
 
+/// Lets a folder appear that was made aside. Where another server has made the same one first, that one stays.
+pub(super) fn appear(partial: &Path, folder: &Path) -> io::Result<()> {
+    match std::fs::rename(partial, folder) {
+        Err(_) if folder.is_dir() => std::fs::remove_dir_all(partial),
+        renamed => renamed,
+    }
+}
+
 /// Counts as a use of a file or a folder.
 pub(super) fn touch(path: &Path) -> io::Result<()> {
     std::fs::File::open(path)?.set_modified(SystemTime::now())
@@ -86,6 +94,19 @@ pub fn size(path: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_another_server_has_made_meanwhile_stays() {
+        let all = tempfile::tempdir().unwrap();
+        let (partial, folder) = (all.path().join("a.partial-1"), all.path().join("a"));
+        for (place, text) in [(&partial, "mine"), (&folder, "theirs")] {
+            std::fs::create_dir(place).unwrap();
+            std::fs::write(place.join("header.h"), text).unwrap();
+        }
+        appear(&partial, &folder).unwrap();
+        assert_eq!(std::fs::read_to_string(folder.join("header.h")).unwrap(), "theirs");
+        assert!(!partial.exists());
+    }
 
     #[tokio::test]
     async fn a_file_is_found_again_and_a_link_is_not_taken() {

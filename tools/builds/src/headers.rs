@@ -19,7 +19,7 @@ use kernelwright_protocol::Bytes;
 use serde_json::json;
 use tokio::sync::Mutex;
 
-use super::cache::{FILE, evict, touch};
+use super::cache::{FILE, appear, evict, touch};
 use super::maker::Maker;
 use super::spec::{Build, Compiler, Unit, key};
 use super::{Limits, Yard};
@@ -187,7 +187,7 @@ impl Headers {
                 tokio::fs::create_dir_all(path.parent()?).await.ok()?;
                 tokio::fs::write(path, text).await.ok()?;
             }
-            tokio::fs::rename(&partial, &folder).await.ok()?;
+            appear(&partial, &folder).ok()?;
         }
         touch(&folder).ok()?;
         Some(folder)
@@ -256,7 +256,7 @@ async fn precompile(yard: &impl Yard, flags: &[String], header: &'static str, fo
             std::fs::write(torch.join(HEADER), header)?;
             copy_beneath(scratch.path(), &name, FILE, &torch.join(PRECOMPILED))?;
         }
-        std::fs::rename(&partial, &folder)?;
+        appear(&partial, &folder)?;
         folder.parent().into_iter().for_each(|all| evict(all, KEPT));
         made.map_err(|unmade| io::Error::other(format!("{unmade:?}")))
     };

@@ -16,7 +16,7 @@
 //! nothing that is reported by them is believed. A [`Unit`] is stored under a key of all that its compiler is given (text, every argument, what
 //! is installed), and what a hostile argument makes of it is found by whoever gives the same arguments to the same text, which
 //! is the same candidate for all that matters. Compilers run confined, in a scratch folder that only one unit has had, and see of the cache only
-//! the headers in [`headers`]; candidates see none of it. Only this process writes to it, after the process that made a file has ended,
+//! the headers in [`headers`]; candidates see none of it. Only supervisors write to it, after the process that made a file has ended,
 //! and candidates are given copies, never links.
 
 mod cache;
@@ -400,6 +400,12 @@ impl Builds {
 }
 
 impl Built {
+    /// Whether nothing of it was removed since, by this process or by a server beside it.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        self.files.iter().all(|File { content, .. }| !matches!(content, Content::Library(library) if !library.exists()))
+    }
+
     /// Copies everything into a candidate's scratch folder, and tells its process.
     pub async fn hand_over(&self, scratch: &Path, fields: &mut Value) -> Result<(), HarnessError> {
         if let Some(arch) = &self.cuda_arch {

@@ -10,7 +10,7 @@ use kernelwright_harness::copy_beneath;
 use serde_json::json;
 use tokio::sync::Mutex;
 
-use super::cache::{FILE, touch};
+use super::cache::{FILE, appear, touch};
 use super::maker::Maker;
 use super::spec::key;
 use super::{Limits, Yard};
@@ -74,7 +74,7 @@ async fn make(yard: &impl Yard, program: &str, folder: &Path, limits: &Limits) -
         };
         emptied.await.map_err(|error| error.to_string())?;
     }
-    tokio::fs::rename(&partial, folder).await.map_err(|error| error.to_string())?;
+    appear(&partial, folder).map_err(|error| error.to_string())?;
     made
 }
 

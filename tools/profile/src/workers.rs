@@ -172,7 +172,7 @@ impl Workers {
         }
         let mut last = self.built.lock().await;
         let id = CandidateId::of(candidate);
-        if let Some((_, _, built)) = last.as_ref().filter(|(known, on, _)| *known == id && *on == target) {
+        if let Some((_, _, built)) = last.as_ref().filter(|(known, on, built)| *known == id && *on == target && built.is_there()) {
             return Ok(built.clone());
         }
         let limits = kernelwright_builds::Limits { build: BUILD_LIMIT, process: Limits::default() };
