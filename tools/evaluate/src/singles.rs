@@ -28,6 +28,10 @@ const BUDGET: Duration = Duration::from_millis(800);
 /// How many times longer a call may take by itself, beyond what it is for the baseline and this.
 const LONGER: f64 = 2.0;
 
+/// The largest part of a call's time that is excused as waiting. Threads' waits are added up: many of them that wait for each other, which a candidate can
+/// arrange, would excuse all of it.
+const EXCUSED: f64 = 0.5;
+
 /// Seconds: asking a process for a call, and waking it, takes some tenths of a millisecond one time and none another.
 const SLACK: f64 = 500e-6;
 
@@ -62,7 +66,7 @@ pub(crate) async fn charge(
         verify(problem, timed.unverified, checks, &session.trials).await?;
         late::forget(problem, &ready.late).await?;
         // What it has waited for processors that others had says nothing of it.
-        ours = ours.min(timed.per_call * (1.0 - timed.waited).max(0.0));
+        ours = ours.min(timed.per_call * (1.0 - timed.waited.min(EXCUSED)));
         let batch = calls.fresh(1);
         if unseen.is_some() {
             problem.refill(&batch).await?;

@@ -20,6 +20,8 @@ use crate::{BaselineChoice, EvaluateError, EvaluateRequest, Evaluator, KernelCom
 
 /// The most trials a call may ask for.
 const TRIALS: u32 = 20;
+/// The most pairs that may be asked for: they have the device for themselves all the while.
+const PAIRS: u32 = 200;
 
 /// What a problem is called when its source was given without a name.
 const UNNAMED: &str = "problem.py";
@@ -245,7 +247,12 @@ impl EvaluateArgs {
             })?;
         }
         options.baselines = choose(self.baselines.as_deref())?;
-        options.pairs = self.pairs.and_then(NonZeroU32::new);
+        if let Some(pairs) = self.pairs {
+            let allowed = NonZeroU32::new(pairs).filter(|pairs| pairs.get() <= PAIRS);
+            options.pairs = Some(allowed.ok_or_else(|| {
+                ToolFailure::new("invalid_arguments", format!("{pairs} pairs were asked for"), format!("ask for 1 to {PAIRS} pairs"))
+            })?);
+        }
         options.deep_check = self.deep_check.unwrap_or(false);
         let (problem_source, problem_name) = text(self.problem, self.problem_file, "problem").await?;
         let (candidate_source, _) = text(self.candidate, self.candidate_file, "candidate").await?;

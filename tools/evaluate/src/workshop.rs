@@ -84,9 +84,11 @@ pub(crate) enum TritonMode {
 impl TritonMode {
     /// What a candidate needs on a target.
     pub(crate) fn of(candidate: &str, target: Target) -> Self {
-        let imports_triton = |line: &str| {
-            let mut words = line.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-            matches!(words.next(), Some("import" | "from")) && words.any(|word| word == "triton")
+        let first_word = |text: &str| text.trim_start().split(|c: char| !(c.is_alphanumeric() || c == '_')).next() == Some("triton");
+        let imports_triton = |line: &str| match line.split_once(char::is_whitespace) {
+            Some(("from", module)) => first_word(module),
+            Some(("import", modules)) => modules.split(',').any(first_word),
+            _ => false,
         };
         match target.backend {
             Backend::Cpu if candidate.lines().map(str::trim_start).any(imports_triton) => Self::Interpreted,
@@ -328,7 +330,7 @@ mod tests {
             assert_eq!(TritonMode::of(source, Target::CPU), TritonMode::Interpreted, "{source}");
             assert_eq!(TritonMode::of(source, cuda), TritonMode::Compiled, "{source}");
         }
-        for source in ["import torch", "x = 'triton'", "# import triton"] {
+        for source in ["import torch", "x = 'triton'", "# import triton", "from the triton tutorial", "import torch  # no triton"] {
             assert_eq!(TritonMode::of(source, Target::CPU), TritonMode::Compiled, "{source}");
         }
     }

@@ -101,10 +101,25 @@ class Numpy(_Adapter):
     def __init__(self, target: Callable[..., Any], device: torch.device) -> None:
         super().__init__(target)
         self._device = device
+        #: Which of the input tensors the code writes into; known after a first call. On the CPU it writes into their own memory.
+        self._written: list[bool] | None = None if device.type != "cpu" else []
 
     def forward(self, *inputs: Any) -> Any:
         """Calls the code on arrays."""
-        return tensors_for(self.inner(*arrays_for(list(inputs))), self._device)
+        arrays = arrays_for(list(inputs))
+        outputs = tensors_for(self.inner(*arrays), self._device)
+        if self._written != []:
+            self._write_back(list(inputs), arrays)
+        return outputs
+
+    def _write_back(self, inputs: list[Any], arrays: list[Any]) -> None:
+        pairs = list(zip(tensors_of(inputs), tensors_of(tensors_for(arrays))))
+        if self._written is None:
+            written = [not torch.equal(tensor.cpu(), array) for tensor, array in pairs]
+            self._written = written if any(written) else []
+        for (tensor, array), is_written in zip(pairs, self._written):
+            if is_written:
+                tensor.copy_(array)
 
 
 class Training(_Adapter):
@@ -181,7 +196,7 @@ def arrays_for(value: Any) -> Any:
         return value.detach().cpu().numpy()
     if isinstance(value, dict):
         return {key: arrays_for(item) for key, item in value.items()}
-    return type(value)(map(arrays_for, value)) if type(value) in (list, tuple) else value
+    return _mapped(value, arrays_for)
 
 
 def tensors_for(value: Any, device: torch.device | None = None) -> Any:
@@ -197,4 +212,11 @@ def tensors_for(value: Any, device: torch.device | None = None) -> Any:
         return tensor if device is None else tensor.to(device)
     if isinstance(value, dict):
         return {key: tensors_for(item, device) for key, item in value.items()}
-    return type(value)(tensors_for(item, device) for item in value) if type(value) in (list, tuple) else value
+    return _mapped(value, lambda item: tensors_for(item, device))
+
+
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A list or tuple with changed items; named tuples, as numpy's decompositions return them, become plain ones."""
+    if isinstance(value, (list, tuple)):
+        return (list if isinstance(value, list) else tuple)(map(change, value))
+    return value

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+from unittest import mock
 
-from support import Failed, WorkerCase
+from support import Failed, WorkerCase  # isort: skip - it finds the package
+
+import numpy as np
+import torch
+
+from kernelwright_worker.forms import Numpy
 
 MODEL = """
 import torch
@@ -193,6 +199,30 @@ class Forms(WorkerCase):
         self.assertEqual(self.mismatches(NUMPY, NUMPY + "kernel = reference\n"), [])
         self.assertEqual(set(self.mismatches(NUMPY, honest)), {'output["count"]'}, "a Python int is no numpy integer")
         self.assertEqual(set(self.mismatches(NUMPY, NUMPY + "def kernel(x, scale):\n    return reference(x, 1.0)\n")), {'output["sum"]', 'output["first"]'})
+
+    def test_named_tuples_of_arrays_are_tuples(self) -> None:
+        problem = """
+import numpy as np
+
+def reference(a):
+    return np.linalg.qr(a)
+
+def get_inputs():
+    return [np.random.randn(8, 4)]
+"""
+        self.assertEqual(self.mismatches(problem, problem.replace("reference", "kernel")), [])
+
+    def test_what_a_numpy_function_writes_into_copies_of_its_inputs_is_written_back(self) -> None:
+        def add(x: np.ndarray, out: np.ndarray) -> None:
+            np.add(x, x, out=out)
+
+        adapter = Numpy(add, torch.device("cuda"))
+        for value in (1.0, 2.0):
+            x, out = torch.full((3,), value), torch.zeros(3)
+            # As from a GPU.
+            with mock.patch.object(torch.Tensor, "cpu", lambda tensor: tensor.clone()):
+                self.assertIsNone(adapter(x, out))
+            self.assertEqual((x.tolist(), out.tolist()), ([value] * 3, [2 * value] * 3))
 
     def test_a_reference_may_round_its_results_itself(self) -> None:
         for dtype in ("bfloat16", "float16"):
