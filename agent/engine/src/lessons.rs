@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::error::EngineError;
 use crate::render;
-use crate::session::{Flow, Halt, Session};
+use crate::session::{Flow, Session};
 use crate::store::LOG;
 use crate::toolbox::{FIND_LESSONS, RATE_LESSONS, RECORD_LESSON};
 
@@ -106,16 +106,10 @@ impl Session<'_> {
             Ok(Value::Object(arguments)) => arguments,
             _ => return Ok(None),
         };
-        let answer = match self.call_tool(tool, arguments).await {
-            Ok(output) if output.is_error => Err(render::shorten(&output.text, 200)),
-            Ok(output) => self.parse(tool, output).map_err(|error| error.to_string()),
-            Err(Halt::Failed(error)) => Err(error.to_string()),
-            Err(halt) => return Err(halt),
-        };
-        match answer {
+        match self.consult(tool, arguments).await? {
             Ok(answer) => Ok(Some(answer)),
             Err(reason) => {
-                self.remark(format!("{tool}: {}", reason.split_whitespace().collect::<Vec<_>>().join(" ")));
+                self.remark(format!("{tool}: {reason}"));
                 Ok(None)
             }
         }

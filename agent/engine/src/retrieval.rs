@@ -45,12 +45,13 @@ impl Session<'_> {
         let Ok(arguments) = self.bindings.bind(&schema, wanted, None) else { return Ok(vec![]) };
         let known = self.searched.as_ref().is_some_and(|searched| searched.arguments == arguments);
         if !known {
-            let output = self.call_tool(SEARCH_KNOWLEDGE, arguments.clone()).await?;
-            if output.is_error {
-                self.remark(format!("no passages for this step: {}", render::shorten(&output.text, 200)));
-                return Ok(vec![]);
-            }
-            let found: Passages = self.parse(SEARCH_KNOWLEDGE, output)?;
+            let found: Passages = match self.consult(SEARCH_KNOWLEDGE, arguments.clone()).await? {
+                Ok(found) => found,
+                Err(reason) => {
+                    self.remark(format!("no passages for this step: {reason}"));
+                    return Ok(vec![]);
+                }
+            };
             let example = self.whole_example(&found).await?;
             self.searched = Some(Searched { arguments, found, example });
         }
@@ -78,9 +79,9 @@ impl Session<'_> {
         if self.tools.find(READ_ENTRY).is_none() {
             return Ok(None);
         }
-        let output = self.call_tool(READ_ENTRY, Map::from_iter([("entry".to_owned(), json!(example.entry))])).await?;
+        let entry = self.consult(READ_ENTRY, Map::from_iter([("entry".to_owned(), json!(example.entry))])).await?;
         // The passage itself is there all the same, also where somebody's own tool of this name answers in another form.
-        Ok(if output.is_error { None } else { self.parse(READ_ENTRY, output).ok() })
+        Ok(entry.ok())
     }
 
     /// Words for the search: what the problem calls, what its time goes into, for what it is written, and what went wrong last. The

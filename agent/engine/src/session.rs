@@ -17,11 +17,15 @@ use crate::error::{EngineError, ServerFailure, ToolServerError};
 use crate::mcp::ToolOutput;
 use crate::observer::{Activity, Observer};
 use crate::outcome::{Best, End, Outcome};
+use crate::render;
 use crate::report;
 use crate::retrieval::Searched;
 use crate::stop::StopToken;
 use crate::store::{Store, StoreError};
-use crate::toolbox::{CallEnd, DESCRIBE_TARGET, MEASURE_BASELINE, PROFILE_KERNEL, Toolbox};
+use crate::toolbox::{CallEnd, DESCRIBE_TARGET, MEASURE_BASELINE, NEEDED_TOOLS, PROFILE_KERNEL, Toolbox};
+
+/// How much is told of why there is no answer, in characters.
+const REASON_CHARACTERS: usize = 200;
 
 /// A run at work.
 pub(crate) struct Session<'a> {
@@ -205,18 +209,40 @@ impl Session<'_> {
         ToolServerError { server, what: ServerFailure::NotUnderstood { tool: tool.to_owned(), reason }, log }.into()
     }
 
-    /// Calls a tool and records a restart of its server. What the server refuses comes back as an error output.
+    /// Calls a tool. What the server refuses comes back as an error output, and so does the failure of a server that the run can do without.
     pub(crate) async fn call_tool(&mut self, tool: &str, arguments: Map<String, Value>) -> Flow<ToolOutput> {
+        match self.try_tool(tool, arguments).await? {
+            Ok(output) => Ok(output),
+            Err(error) if NEEDED_TOOLS.contains(&tool) => Err(error.into()),
+            Err(error) => {
+                self.remark(format!("{error}; the run goes on without it. {}", error.hint()));
+                Ok(ToolOutput { text: error.to_string(), structured: None, is_error: true })
+            }
+        }
+    }
+
+    /// Asks a tool that the run can do without and reads its answer; the inner error says in a line why there is none.
+    pub(crate) async fn consult<T: DeserializeOwned>(&mut self, tool: &str, arguments: Map<String, Value>) -> Flow<Result<T, String>> {
+        let answer = match self.try_tool(tool, arguments).await? {
+            Ok(output) if output.is_error => Err(render::shorten(&output.text, REASON_CHARACTERS)),
+            Ok(output) => self.parse(tool, output).map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        Ok(answer.map_err(|reason| reason.split_whitespace().collect::<Vec<_>>().join(" ")))
+    }
+
+    /// Calls a tool and records a restart of its server; the inner error is a server that failed for good.
+    async fn try_tool(&mut self, tool: &str, arguments: Map<String, Value>) -> Flow<Result<ToolOutput, ToolServerError>> {
         let mut restarts = Vec::new();
         let result = self.tools.call(tool, arguments, self.observer, &self.stop, &mut restarts).await;
         for restart in restarts {
             self.record(Event::ToolServerRestarted { server: restart.server, reason: restart.reason })?;
         }
         match result {
-            Ok(output) => Ok(output),
-            Err(CallEnd::Refused(reason)) => Ok(ToolOutput { text: reason, structured: None, is_error: true }),
-            Err(CallEnd::Unknown) => Ok(ToolOutput { text: format!("there is no tool `{tool}`"), structured: None, is_error: true }),
-            Err(CallEnd::Failed(error)) => Err(error.into()),
+            Ok(output) => Ok(Ok(output)),
+            Err(CallEnd::Refused(reason)) => Ok(Ok(ToolOutput { text: reason, structured: None, is_error: true })),
+            Err(CallEnd::Unknown) => Ok(Ok(ToolOutput { text: format!("there is no tool `{tool}`"), structured: None, is_error: true })),
+            Err(CallEnd::Failed(error)) => Ok(Err(error)),
             Err(CallEnd::Abandoned) => Err(Halt::Interrupted),
         }
     }

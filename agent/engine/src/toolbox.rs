@@ -17,14 +17,16 @@ pub(crate) const MEASURE_BASELINE: &str = "measure_baseline";
 pub(crate) const DESCRIBE_TARGET: &str = "describe_target";
 /// The tool that gives verdicts.
 pub(crate) const EVALUATE_KERNEL: &str = "evaluate_kernel";
-/// The tool that says where time goes. A run goes on without it.
+/// The tools that a run cannot do without: it does not begin unless all are listed, and ends where the server of one fails for good.
+pub(crate) const NEEDED_TOOLS: [&str; 3] = [EVALUATE_KERNEL, MEASURE_BASELINE, DESCRIBE_TARGET];
+/// The tool that says where time goes.
 pub(crate) const PROFILE_KERNEL: &str = "profile_kernel";
 /// Tools of the profile server that are for people at a machine, and not for a run.
 pub(crate) const PROFILING_TOOLS: [&str; 2] = ["list_profilers", "import_profile"];
-/// The tool that finds passages. A run goes on without it.
+/// The tools that find passages and read what they are from.
 pub(crate) const SEARCH_KNOWLEDGE: &str = "search_knowledge";
 pub(crate) const READ_ENTRY: &str = "read_entry";
-/// The tools that keep what runs prove. The engine alone calls them, and a run goes on without them.
+/// The tools that keep what runs prove. The engine alone calls them.
 pub(crate) const FIND_LESSONS: &str = "find_lessons";
 pub(crate) const RECORD_LESSON: &str = "record_lesson";
 pub(crate) const RATE_LESSONS: &str = "rate_lessons";
@@ -45,6 +47,14 @@ struct Server {
     spec: ServerSpec,
     log: std::path::PathBuf,
     connection: Connection,
+    /// Whether it failed for good in the last call: the next one has to start it first.
+    is_down: bool,
+}
+
+impl Server {
+    fn failed(&self, what: ServerFailure) -> CallEnd {
+        CallEnd::Failed(ToolServerError { server: self.spec.name.clone(), what, log: self.log.clone() })
+    }
 }
 
 /// Why a call has no output.
@@ -86,7 +96,7 @@ impl Toolbox {
             // A panic in the library is the only way to lose the task.
             let Ok((spec, log, connection)) = task.await else { continue };
             match connection {
-                Ok(connection) => toolbox.servers.push(Server { spec, log, connection }),
+                Ok(connection) => toolbox.servers.push(Server { spec, log, connection, is_down: false }),
                 Err(what) => failure = Some(ToolServerError { server: spec.name, what, log }),
             }
         }
@@ -95,9 +105,8 @@ impl Toolbox {
         Err(failure)
     }
 
-    /// The run cannot do without these three.
     fn missing(&self, store: &Store) -> Option<ToolServerError> {
-        let missing = [EVALUATE_KERNEL, MEASURE_BASELINE, DESCRIBE_TARGET].into_iter().find(|tool| self.find(tool).is_none())?;
+        let missing = NEEDED_TOOLS.into_iter().find(|tool| self.find(tool).is_none())?;
         let names: Vec<&str> = self.servers.iter().map(|server| server.spec.name.as_str()).collect();
         let what = ServerFailure::NoTool { tool: missing.to_owned() };
         Some(ToolServerError { server: names.join("`, `"), what, log: store.dir().join("logs") })
@@ -137,6 +146,9 @@ impl Toolbox {
         restarts: &mut Vec<Restart>,
     ) -> Result<ToolOutput, CallEnd> {
         let index = self.index_of(tool).ok_or(CallEnd::Unknown)?;
+        if self.servers[index].is_down {
+            self.start_again(index, observer).await?;
+        }
         loop {
             let failure = match self.call_once(index, tool, arguments.clone(), observer, stop).await {
                 Ok(output) => return Ok(output),
@@ -146,16 +158,24 @@ impl Toolbox {
             };
             let server = &mut self.servers[index];
             server.connection.kill();
+            server.is_down = true;
             let what = describe(failure, tool);
-            let failed = |what| CallEnd::Failed(ToolServerError { server: server.spec.name.clone(), what, log: server.log.clone() });
             if restarts.iter().any(|restart| restart.server == server.spec.name) {
-                return Err(failed(what));
+                return Err(server.failed(what));
             }
             let reason = what.to_string().replace(", and again after a restart", "");
-            observer.activity(&Activity::ServerStarting { server: server.spec.name.clone() });
             restarts.push(Restart { server: server.spec.name.clone(), reason });
-            server.connection = connect(&server.spec, &server.log, self.relay.clone()).await.map_err(failed)?;
+            self.start_again(index, observer).await?;
         }
+    }
+
+    async fn start_again(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), CallEnd> {
+        let server = &mut self.servers[index];
+        observer.activity(&Activity::ServerStarting { server: server.spec.name.clone() });
+        let started = connect(&server.spec, &server.log, self.relay.clone()).await;
+        server.connection = started.map_err(|what| server.failed(what))?;
+        server.is_down = false;
+        Ok(())
     }
 
     /// `Err(None)` when the user gave it up.

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use kernelwright_engine::{EngineError, Launch, Overrides, ServerFailure, Store, StoreError, ToolServerError};
+use kernelwright_engine::{Activity, EngineError, Launch, Overrides, ServerFailure, Store, StoreError, ToolServerError};
 use kernelwright_search::{Event, RunOutcome};
+use serde_json::json;
 
-use crate::bench::{Bench, HowOften, Watcher, finish};
+use crate::bench::{Bench, HowOften, Watcher, attempt, calls, finish, replies};
 use crate::run::two_steps;
 
 async fn failure_of(bench: &Bench) -> EngineError {
@@ -34,6 +35,57 @@ async fn a_server_that_keeps_dying_ends_the_session_and_the_run_can_go_on() {
     let run = Store::find_last(&bench.request.runs_dir).unwrap();
     let outcome = bench.without_fault().resume(&run, Overrides::default(), &mut Watcher::default()).await.unwrap();
     assert_eq!(outcome.found, RunOutcome::Improved);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_goes_on_without_a_server_that_it_can_do_without() {
+    for (kind, tool) in
+        [("die", "profile_kernel"), ("garble", "profile_kernel"), ("die", "search_knowledge"), ("garble", "search_knowledge")]
+    {
+        let bench = Bench::new(&two_steps()).with_fault(kind, tool, HowOften::Always);
+        let mut watcher = Watcher::default();
+        let outcome = bench.optimize(&mut watcher).await.unwrap();
+        assert_eq!((outcome.found, outcome.spend.evaluations), (RunOutcome::Improved, 4), "{kind} {tool}");
+        let remarked = remarks(&watcher).iter().any(|text| text.contains(tool));
+        let recorded = watcher.records.iter().any(|record| matches!(record.event, Event::ProfileFailed { .. }));
+        assert!(remarked || recorded, "{kind} {tool}: {:?}", watcher.activities);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_server_that_the_run_can_do_without_is_given_up_for_this_call() {
+    let mut bench = Bench::new(&two_steps()).with_fault("hang", "profile_kernel", HowOften::Always);
+    bench.request.setup.servers[0].idle_timeout = Duration::from_millis(300);
+    let mut watcher = Watcher::default();
+    assert_eq!(bench.optimize(&mut watcher).await.unwrap().found, RunOutcome::Improved);
+    let told = remarks(&watcher);
+    let expected =
+        "the tool server `scripted` said nothing for 0 s during `profile_kernel`, and again after a restart; the run goes on without it. ";
+    assert!(told.iter().any(|text| text.starts_with(expected) && text.contains("logs/scripted.log")), "{told:?}");
+    let restarts: Vec<&Event> =
+        watcher.records.iter().map(|record| &record.event).filter(|event| matches!(event, Event::ToolServerRestarted { .. })).collect();
+    let silent = |event: &&Event| matches!(event, Event::ToolServerRestarted { reason, .. } if reason.contains("said nothing"));
+    assert!(restarts.iter().all(silent), "what was ended here did not die by itself: {restarts:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_model_is_told_of_a_server_that_fails_under_its_call() {
+    let answers = [attempt("# speedup: 1.5\n"), calls(&[("search_knowledge", json!({"query": "tiles"}))]), finish("tiles rows")];
+    let mut bench = Bench::new(&answers).with_fault("die", "search_knowledge", HowOften::Always);
+    bench.request.budget.steps = Some(1);
+    let mut watcher = Watcher::default();
+    let outcome = bench.optimize(&mut watcher).await.unwrap();
+    assert_eq!((outcome.found, outcome.spend.answers), (RunOutcome::Improved, 3));
+    let told = replies(&watcher).into_iter().find(|(tool, _)| tool == "search_knowledge").unwrap().1;
+    assert_eq!(told, "error: the tool server `scripted` died during `search_knowledge`, and again after a restart");
+}
+
+fn remarks(watcher: &Watcher) -> Vec<&str> {
+    let texts = watcher.activities.iter().filter_map(|activity| match activity {
+        Activity::Remark { text } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
