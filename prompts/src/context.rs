@@ -60,7 +60,7 @@ pub struct OperatorContext {
     pub ancestors: Vec<LineageView>,
     /// Other kernels of the run that are worth knowing, the best first.
     pub others: Vec<LineageView>,
-    /// The best kernel of the run, where it is not the parent.
+    /// The best kernel of the run, where it is not the parent; absent for a draft.
     pub best: Option<LineageView>,
     /// Recent attempts that were not correct, the oldest first.
     pub failures: Vec<FailureView>,

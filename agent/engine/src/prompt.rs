@@ -83,7 +83,7 @@ impl Session<'_> {
             problem_profile: taken(graph.profile(None)),
             best: context
                 .best
-                .filter(|best| context.parent.is_none_or(|parent| parent.id != best.id))
+                .filter(|best| context.parent.is_some_and(|parent| parent.id != best.id))
                 .map(|node| lineage_view(graph, node)),
             parent,
             ancestors: context.ancestors.iter().map(|node| lineage_view(graph, node)).collect(),

@@ -38,7 +38,7 @@ pub struct Context<'a> {
     pub notes: Vec<&'a Note>,
     /// Of a draft: the kernels of earlier runs, which are not correct here or there would be no draft.
     pub seeds: Vec<&'a Node>,
-    /// The best node of the run.
+    /// The best node of the run; none for a draft.
     pub best: Option<&'a Node>,
     /// Where the parent's time goes, or the problem's for a draft.
     pub profile: Option<&'a Profiled>,
@@ -74,7 +74,7 @@ impl<'a> Context<'a> {
             others,
             notes: newest(graph.notes().iter().collect(), limits.notes),
             seeds: if parent.is_none() { graph.seed_nodes().collect() } else { vec![] },
-            best: graph.best_node(),
+            best: parent.and_then(|_| graph.best_node()),
             profile: graph.profile(parent),
         }
     }

@@ -254,7 +254,7 @@ fn an_operator_is_told_of_its_lineage_and_of_what_failed_elsewhere() {
     assert_eq!((context.parent.map(|node| node.id.0), numbers(&context.ancestors), numbers(&context.others)), (Some(3), vec![2], vec![1]));
     assert_eq!(context.failures.iter().map(|failed| &failed.candidate).collect::<Vec<_>>(), [&CandidateId::of("bad")]);
     let draft = Context::select(&graph, None, ContextLimits::default());
-    assert!(draft.others.is_empty() && draft.ancestors.is_empty(), "drafts are to differ");
+    assert!(draft.best.is_none() && draft.others.is_empty() && draft.ancestors.is_empty(), "drafts are to differ");
 }
 
 #[test]

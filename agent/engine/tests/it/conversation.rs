@@ -1,7 +1,7 @@
 //! What the model is told when it does something wrong.
 
 use kernelwright_engine::Run;
-use kernelwright_search::Event;
+use kernelwright_search::{Event, Policy};
 use serde_json::json;
 
 use crate::bench::{Bench, Watcher, attempt, calls, finish, replies, words};
@@ -78,6 +78,19 @@ async fn the_model_sees_the_servers_tools_without_what_the_run_decides() {
     let opening = request["messages"][0]["text"].as_str().unwrap();
     for fact in ["torch.diag(A) @ B", "Test CPU", "2.00 ms", "aten::mm", "about diag", "8.00 MiB"] {
         assert!(opening.contains(fact), "{fact} is missing from:\n{opening}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draft_is_not_told_how_earlier_kernels_were_made() {
+    let answers = [attempt("# speedup: 1.5\n"), finish("tiles rows"), attempt("# speedup: 1.2\n"), finish("fuses")];
+    let mut bench = Bench::new(&answers);
+    bench.request.policy = Policy::Greedy { drafts: 2 };
+    let outcome = bench.optimize(&mut Watcher::default()).await.unwrap();
+    assert_eq!(Run::load(&outcome.dir).unwrap().graph.nodes().len(), 2);
+    for request in std::fs::read_dir(outcome.dir.join("requests")).unwrap() {
+        let text = std::fs::read_to_string(request.unwrap().path()).unwrap();
+        assert!(!text.contains("tiles rows") && !text.contains("# The best kernel so far"), "{text}");
     }
 }
 
