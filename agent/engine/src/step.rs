@@ -2,7 +2,7 @@
 
 use kernelwright_model::{Answer, Arguments, Message, Request, ToolCall};
 use kernelwright_protocol::ContentHash;
-use kernelwright_search::{BudgetKind, Event, NodeId, OpenStep, StepId, Turn};
+use kernelwright_search::{BudgetKind, Event, NodeId, OpenStep, StepId, Turn, target_reached};
 use serde_json::Value;
 
 use crate::bindings::Draft;
@@ -22,7 +22,10 @@ impl Session<'_> {
     /// Goes on with the open step until it is over.
     pub(crate) async fn work_step(&mut self) -> Flow<()> {
         if self.open()?.node.is_none() {
-            self.converse().await?;
+            // A resumed run may have been given a lower target.
+            if target_reached(&self.graph).is_none() {
+                self.converse().await?;
+            }
             self.evaluate_leftover().await?;
         }
         Ok(self.close_step()?)
@@ -111,8 +114,8 @@ impl Session<'_> {
                 let (text, is_error, structured) = (reply.text, reply.is_error, reply.structured);
                 self.record(Event::ToolReturned { step, turn, index, call_id: call.id.clone(), text, is_error, structured })?;
             }
-            if summary_of(self.open()?).is_some() {
-                // The model ended the step; what it called after that has nobody left to read the result.
+            if summary_of(self.open()?).is_some() || target_reached(&self.graph).is_some() {
+                // The step is over; what was called after that has nobody left to read the result.
                 return Ok(());
             }
         }
@@ -144,7 +147,8 @@ impl Session<'_> {
         let silent = open.turns.last().is_some_and(|turn| turn.calls.is_empty() && turn.nudge.is_none());
         // The step itself was paid for, and without evaluations the model can still say what it found.
         let spent = settings.budget.spent_beside(&self.graph.spend, &[BudgetKind::Steps, BudgetKind::Evaluations]).is_some();
-        Ok(silent || spent || summary_of(open).is_some() || open.turns.len() as u32 >= settings.inner_turns)
+        let settled = summary_of(open).is_some() || target_reached(&self.graph).is_some();
+        Ok(silent || spent || settled || open.turns.len() as u32 >= settings.inner_turns)
     }
 
     /// The kernel under the model's hands: what it wrote last in this step, or what the step started from.

@@ -60,8 +60,8 @@ impl fmt::Display for StopReason {
 pub fn decide(graph: &Graph) -> Move {
     let Some(head) = graph.head() else { return Move::Stop(StopReason::BudgetSpent { budget: BudgetKind::Steps }) };
     let settings = &head.settings;
-    if let Some(reason) = target_reached(graph, settings.stop.target_speedup) {
-        return Move::Stop(reason);
+    if let Some(speedup) = target_reached(graph) {
+        return Move::Stop(StopReason::TargetReached { speedup });
     }
     if let Some(budget) = settings.budget.spent(&graph.spend) {
         return Move::Stop(StopReason::BudgetSpent { budget });
@@ -78,10 +78,13 @@ pub fn decide(graph: &Graph) -> Move {
     Move::Step { step: StepId::after(graph.steps().len()), parent, phase }
 }
 
+/// The best kernel's speedup, where it is as fast as was asked for: what is still open of a step is then not worth an answer.
+///
 /// The lower end counts, not the middle: a target is a promise.
-fn target_reached(graph: &Graph, target: Option<f64>) -> Option<StopReason> {
-    let speedup = graph.best()?.evaluation.sure_speedup()?;
-    (speedup >= target?).then_some(StopReason::TargetReached { speedup })
+#[must_use]
+pub fn target_reached(graph: &Graph) -> Option<f64> {
+    let target = graph.head()?.settings.stop.target_speedup?;
+    graph.best()?.evaluation.sure_speedup().filter(|speedup| *speedup >= target)
 }
 
 /// The best correct node. While there is none, the newest wrong one that was not yet worked on, so that its messages are used once; after

@@ -24,7 +24,7 @@ mod spend;
 mod tests;
 
 pub use context::{Context, ContextLimits};
-pub use decide::{Move, StopReason, decide};
+pub use decide::{Move, StopReason, decide, target_reached};
 pub use event::{Event, FORMAT_VERSION, Phase, ProblemName, Record, RunOutcome};
 pub use graph::{
     Attempt, Call, Graph, GraphError, Node, Note, OpenStep, Profiled, Returned, RunHead, Standing, StepRecord, Turn, WarmStart,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use kernelwright_engine::{Activity, End, Overrides};
-use kernelwright_search::{Budget, Event, NodeId};
+use kernelwright_search::{Budget, Event, NodeId, StopReason};
 
 use crate::bench::{Bench, Watcher, attempt, essence, finish};
 use crate::run::two_steps;
@@ -77,6 +77,20 @@ async fn a_stopped_run_has_saved_its_evaluation_and_goes_on() {
     assert_eq!(outcome.best.unwrap().node, Some(NodeId(2)));
     assert_eq!(bench.evaluated().len(), 4);
     assert_eq!(std::fs::read_to_string(file).unwrap(), std::fs::read_to_string(stopped.dir.join("best.py")).unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lower_target_ends_the_open_step_before_another_answer() {
+    let bench = Bench::new(&two_steps());
+    let mut watcher = Watcher {
+        stop_when: Some(|event| matches!(event, Event::CandidateEvaluated { evaluation, .. } if evaluation.sure_speedup().is_some())),
+        ..Watcher::default()
+    };
+    let stopped = bench.optimize(&mut watcher).await.unwrap();
+    let overrides = Overrides { target_speedup: Some(1.2), ..Overrides::default() };
+    let outcome = bench.resume(&stopped.dir, overrides, &mut Watcher::default()).await.unwrap();
+    assert!(matches!(outcome.end, End::Finished(StopReason::TargetReached { .. })), "{:?}", outcome.end);
+    assert_eq!((outcome.spend.answers, outcome.best.unwrap().node), (stopped.spend.answers, Some(NodeId(1))));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -76,11 +76,19 @@ async fn a_spent_budget_ends_the_run_between_answers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_target_speedup_ends_the_run() {
-    let mut bench = Bench::new(&two_steps());
+    let reaches = [
+        ("write_kernel", json!({"source": "# speedup: 3.0\n"})),
+        ("evaluate_kernel", json!({})),
+        ("write_kernel", json!({"source": "# speedup: 3.5\n"})),
+        ("evaluate_kernel", json!({})),
+    ];
+    let mut bench = Bench::new(&[attempt("# speedup: 1.5\n"), calls(&reaches), attempt("# speedup: 4.0\n"), finish("tiles rows")]);
     bench.request.budget.steps = None;
     bench.request.stop_rules.target_speedup = Some(2.5);
     let outcome = bench.optimize(&mut Watcher::default()).await.unwrap();
-    assert!(matches!(outcome.end, End::Finished(StopReason::TargetReached { .. })));
+    assert!(matches!(outcome.end, End::Finished(StopReason::TargetReached { .. })), "{:?}", outcome.end);
+    assert_eq!((outcome.spend.answers, outcome.spend.evaluations), (2, 2), "nothing is spent once the target is reached");
+    assert_eq!(outcome.best.unwrap().node, Some(NodeId(1)), "the step is closed as any other");
 }
 
 #[tokio::test(flavor = "multi_thread")]
