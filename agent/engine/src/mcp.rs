@@ -103,7 +103,7 @@ impl ClientHandler for Relay {
     }
 }
 
-/// Starts a server and reads its list of tools.
+/// Starts a server and reads its list of tools. Dropping the future ends what was started.
 pub(crate) async fn connect(spec: &ServerSpec, log: &Path, progress: UnboundedSender<Progress>) -> Result<Connection, ServerFailure> {
     let Launch::Spawn { program, args, env } = &spec.launch;
     let not_started = |source| ServerFailure::NotStarted { program: program.clone(), source };
@@ -115,7 +115,7 @@ pub(crate) async fn connect(spec: &ServerSpec, log: &Path, progress: UnboundedSe
     }
     command.envs(env.iter().map(|(name, value)| (name, value)));
     let (transport, _) = TokioChildProcess::builder(command).stderr(messages).spawn().map_err(not_started)?;
-    let group = transport.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+    let starting = Starting(transport.id().and_then(|id| Pid::from_raw(id.cast_signed())));
     let relay = Relay { server: spec.name.clone(), progress };
     let lifecycle = ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::LATEST],
@@ -129,9 +129,8 @@ pub(crate) async fn connect(spec: &ServerSpec, log: &Path, progress: UnboundedSe
     let started = tokio::time::timeout(START_LIMIT, start)
         .await
         .unwrap_or_else(|_| Err(ServerFailure::NoHandshake { reason: format!("nothing for {} s", START_LIMIT.as_secs()) }));
-    let (service, listed) = started.inspect_err(|_| kill(group))?;
+    let (service, listed) = started?;
     if let Some(tool) = spec.leave_out.iter().find(|name| listed.iter().all(|tool| tool.name != **name)) {
-        kill(group);
         let listed = listed.iter().map(|tool| tool.name.to_string()).collect();
         return Err(ServerFailure::NothingToLeaveOut { tool: tool.clone(), listed });
     }
@@ -145,7 +144,22 @@ pub(crate) async fn connect(spec: &ServerSpec, log: &Path, progress: UnboundedSe
         })
         .collect();
     let version = service.peer_info().and_then(|peer| peer.server_info.clone()).map(|info| info.version);
-    Ok(Connection { service, group, tools, version: version.unwrap_or_default() })
+    Ok(Connection { service, group: starting.up(), tools, version: version.unwrap_or_default() })
+}
+
+/// A process group that has not become a server yet: dropped, it is ended.
+struct Starting(Option<Pid>);
+
+impl Starting {
+    fn up(mut self) -> Option<Pid> {
+        self.0.take()
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        kill(self.0);
+    }
 }
 
 impl Connection {

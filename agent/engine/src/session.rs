@@ -120,9 +120,7 @@ impl Session<'_> {
         self.prepare().await?;
         self.warm_start().await?;
         loop {
-            if self.stop.is_stopping() {
-                return Err(Halt::Interrupted);
-            }
+            self.go_on()?;
             if self.graph.open_step().is_some() {
                 self.work_step().await?;
                 continue;
@@ -136,6 +134,11 @@ impl Session<'_> {
                 }
             }
         }
+    }
+
+    /// Asked before anything that takes long: whether somebody stopped the run meanwhile.
+    pub(crate) fn go_on(&self) -> Flow<()> {
+        if self.stop.is_stopping() { Err(Halt::Interrupted) } else { Ok(()) }
     }
 
     /// Finds out what the first step has to know.
@@ -161,6 +164,7 @@ impl Session<'_> {
         let Ok(arguments) = self.bindings.bind(&tool.schema, Map::new(), draft.as_ref()) else {
             return Ok(self.record(Event::ProfileFailed { node, reason: "the tool profiles candidates only".to_owned() })?);
         };
+        self.go_on()?;
         let output = self.call_tool(PROFILE_KERNEL, arguments).await?;
         let event = match profile_of(output) {
             Ok(profile) => Event::ProfileTaken { node, profile },
@@ -181,6 +185,7 @@ impl Session<'_> {
             let (server, reason) = (self.tools.server_of(tool), "it asks for a candidate".to_owned());
             return Err(EngineError::ToolRefused { server, tool: tool.to_owned(), reason, fix: None }.into());
         };
+        self.go_on()?;
         let output = self.call_tool(tool, arguments).await?;
         if output.is_error {
             return Err(self.refused(tool, &output).into());
@@ -223,6 +228,7 @@ impl Session<'_> {
 
     /// Asks a tool that the run can do without and reads its answer; the inner error says in a line why there is none.
     pub(crate) async fn consult<T: DeserializeOwned>(&mut self, tool: &str, arguments: Map<String, Value>) -> Flow<Result<T, String>> {
+        self.go_on()?;
         let answer = match self.try_tool(tool, arguments).await? {
             Ok(output) if output.is_error => Err(render::shorten(&output.text, REASON_CHARACTERS)),
             Ok(output) => self.parse(tool, output).map_err(|error| error.to_string()),

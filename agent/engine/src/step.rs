@@ -9,7 +9,7 @@ use crate::bindings::Draft;
 use crate::error::EngineError;
 use crate::own_tools;
 use crate::render::shorten;
-use crate::session::{Flow, Halt, Session};
+use crate::session::{Flow, Session};
 use crate::store::StoreError;
 
 /// How often in a row the model is told to go on when it calls no tool.
@@ -103,9 +103,7 @@ impl Session<'_> {
             let index = index as u32;
             let (step, turn, known) = self.known_call(index)?;
             if !matches!(known, Known::Returned) {
-                if self.stop.is_stopping() {
-                    return Err(Halt::Interrupted);
-                }
+                self.go_on()?;
                 if matches!(known, Known::New) {
                     let (call_id, tool, arguments) = (call.id.clone(), call.name.clone(), logged(call));
                     self.record(Event::ToolCalled { step, turn, index, call_id, tool, arguments })?;
@@ -163,9 +161,7 @@ impl Session<'_> {
     async fn evaluate_leftover(&mut self) -> Flow<()> {
         let spent = self.head()?.settings.budget.evaluations.is_some_and(|limit| self.graph.spend.evaluations >= limit);
         if let Some(draft) = self.draft()?.filter(|draft| !spent && self.graph.verdict(&draft.id).is_none()) {
-            if self.stop.is_stopping() {
-                return Err(Halt::Interrupted);
-            }
+            self.go_on()?;
             if let Err(reason) = self.evaluate(self.open()?.id, &draft).await? {
                 self.remark(format!("the last kernel of the step could not be evaluated: {reason}"));
             }

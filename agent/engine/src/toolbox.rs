@@ -147,7 +147,7 @@ impl Toolbox {
     ) -> Result<ToolOutput, CallEnd> {
         let index = self.index_of(tool).ok_or(CallEnd::Unknown)?;
         if self.servers[index].is_down {
-            self.start_again(index, observer).await?;
+            self.start_again(index, observer, stop).await?;
         }
         loop {
             let failure = match self.call_once(index, tool, arguments.clone(), observer, stop).await {
@@ -165,14 +165,17 @@ impl Toolbox {
             }
             let reason = what.to_string().replace(", and again after a restart", "");
             restarts.push(Restart { server: server.spec.name.clone(), reason });
-            self.start_again(index, observer).await?;
+            self.start_again(index, observer, stop).await?;
         }
     }
 
-    async fn start_again(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(), CallEnd> {
+    async fn start_again(&mut self, index: usize, observer: &mut dyn Observer, stop: &StopToken) -> Result<(), CallEnd> {
         let server = &mut self.servers[index];
         observer.activity(&Activity::ServerStarting { server: server.spec.name.clone() });
-        let started = connect(&server.spec, &server.log, self.relay.clone()).await;
+        let started = tokio::select! {
+            started = connect(&server.spec, &server.log, self.relay.clone()) => started,
+            () = stop.abandoned() => return Err(CallEnd::Abandoned),
+        };
         server.connection = started.map_err(|what| server.failed(what))?;
         server.is_down = false;
         Ok(())

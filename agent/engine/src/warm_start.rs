@@ -5,7 +5,7 @@ use kernelwright_search::{Event, Move, Seed, StepId, choose_seeds, decide};
 
 use crate::archive::{earlier_runs, kernel};
 use crate::error::EngineError;
-use crate::session::{Flow, Halt, Session};
+use crate::session::{Flow, Session};
 
 impl Session<'_> {
     /// Looks for kernels to begin with, once in a run, and evaluates them. After a kill it goes on where it was.
@@ -20,9 +20,7 @@ impl Session<'_> {
         }
         let seeds = self.graph.warm_start.as_ref().map(|warm| warm.seeds.clone()).unwrap_or_default();
         for seed in seeds {
-            if self.stop.is_stopping() {
-                return Err(Halt::Interrupted);
-            }
+            self.go_on()?;
             // The first may be all that was asked for, or all that may be spent.
             if self.graph.verdict(&seed.candidate).is_none() && matches!(decide(&self.graph), Move::Stop(_)) {
                 break;

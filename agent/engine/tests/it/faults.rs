@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kernelwright_engine::{Activity, EngineError, Launch, Overrides, ServerFailure, Store, StoreError, ToolServerError};
+use kernelwright_engine::{Activity, End, EngineError, Launch, Overrides, ServerFailure, Store, StoreError, ToolServerError};
 use kernelwright_search::{Event, RunOutcome};
 use serde_json::json;
 
@@ -78,6 +78,30 @@ async fn the_model_is_told_of_a_server_that_fails_under_its_call() {
     assert_eq!((outcome.found, outcome.spend.answers), (RunOutcome::Improved, 3));
     let told = replies(&watcher).into_iter().find(|(tool, _)| tool == "search_knowledge").unwrap().1;
     assert_eq!(told, "error: the tool server `scripted` died during `search_knowledge`, and again after a restart");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn giving_up_does_not_wait_for_a_server_that_starts_again() {
+    let mut bench = Bench::new(&two_steps()).with_fault("die", "measure_baseline", HowOften::Once);
+    let died = bench.folder.path().join("marker");
+    let Launch::Spawn { program, args, .. } = &mut bench.request.setup.servers[0].launch;
+    let script = format!("if test -e {}; then sleep 50; fi; exec \"$0\" \"$@\"", died.display());
+    args.splice(0..0, ["-c".to_owned(), script, program.to_string_lossy().into_owned()]);
+    *program = "/bin/sh".into();
+    let mut watcher = Watcher::default();
+    let stop = watcher.stop.clone();
+    let impatient = tokio::spawn(async move {
+        while !died.exists() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        stop.abandon();
+    });
+    let outcome = tokio::time::timeout(Duration::from_secs(30), bench.optimize(&mut watcher)).await.expect("it ends at once").unwrap();
+    impatient.await.unwrap();
+    assert_eq!(outcome.end, End::Interrupted);
+    let starts = watcher.activities.iter().filter(|activity| matches!(activity, Activity::ServerStarting { .. })).count();
+    assert_eq!(starts, 2, "it was starting again");
 }
 
 fn remarks(watcher: &Watcher) -> Vec<&str> {

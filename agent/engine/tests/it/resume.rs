@@ -80,6 +80,25 @@ async fn a_stopped_run_has_saved_its_evaluation_and_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_stopped_while_it_prepares_begins_nothing_more() {
+    type When = fn(&Event) -> bool;
+    let stops: [(When, &str); 3] = [
+        (|event| matches!(event, Event::TargetDescribed { .. }), "describe_target"),
+        (|event| matches!(event, Event::BaselineMeasured { .. }), "measure_baseline"),
+        (|event| matches!(event, Event::ProfileTaken { node: Some(_), .. }), "profile_kernel"),
+    ];
+    for (stop, last) in stops {
+        let bench = Bench::new(&two_steps());
+        let stopped = bench.optimize(&mut Watcher { stop_when: Some(stop), ..Watcher::default() }).await.unwrap();
+        assert_eq!(stopped.end, End::Interrupted, "{last}");
+        let calls = bench.calls();
+        assert!(calls.last().unwrap().starts_with(last), "{calls:?}");
+        let outcome = bench.resume(&stopped.dir, Overrides::default(), &mut Watcher::default()).await.unwrap();
+        assert_eq!(outcome.best.unwrap().node, Some(NodeId(2)), "{last}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_lower_target_ends_the_open_step_before_another_answer() {
     let bench = Bench::new(&two_steps());
     let mut watcher = Watcher {
