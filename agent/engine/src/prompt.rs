@@ -15,6 +15,7 @@ use crate::error::EngineError;
 use crate::floor;
 use crate::render;
 use crate::session::{Flow, Session};
+use crate::step::written;
 
 /// How much of a failure's messages is told, in characters.
 const DETAILS_CHARACTERS: usize = 2_000;
@@ -138,7 +139,7 @@ impl Session<'_> {
         let open = self.open()?;
         let context = NudgeContext {
             turns_left: self.head()?.settings.inner_turns.saturating_sub(open.turns.len() as u32),
-            written: open.turns.iter().flat_map(|turn| &turn.calls).any(|call| call.tool == crate::own_tools::WRITE_KERNEL),
+            written: written(open).is_some(),
             cut_off: answer.finish == Finish::Length,
             best: self.graph.best_attempt(open.id).map(|attempt| render::headline(&attempt.evaluation)),
         };

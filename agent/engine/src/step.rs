@@ -251,8 +251,8 @@ fn nudges(open: &OpenStep) -> usize {
     open.turns.iter().rev().skip_while(|turn| turn.calls.is_empty() && turn.nudge.is_none()).take_while(|turn| turn.nudge.is_some()).count()
 }
 
-/// The hash of what the model wrote last.
-fn written(open: &OpenStep) -> Option<&str> {
+/// The hash of what the model wrote last in this step, whether as a whole or as an edit; what was refused is nothing written.
+pub(crate) fn written(open: &OpenStep) -> Option<&str> {
     let calls = open.turns.iter().rev().flat_map(|turn| turn.calls.iter().rev());
     let mut wrote = calls.filter(|call| call.tool == own_tools::WRITE_KERNEL || call.tool == own_tools::EDIT_KERNEL);
     wrote.find_map(|call| call.returned.as_ref()?.structured.as_ref()?.get("candidate")?.as_str())

@@ -50,6 +50,26 @@ async fn a_model_that_calls_no_tool_is_told_twice_and_then_the_step_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_nudge_knows_whether_a_kernel_was_written_in_the_step() {
+    let refused = calls(&[("write_kernel", json!("{\"source\": \"x"))]);
+    let edited = calls(&[("edit_kernel", json!({"old": "1.5", "new": "2.0"}))]);
+    let answers = [refused, words("So."), attempt("# speedup: 1.5\n"), finish("tiles rows"), edited, words("So."), finish("")];
+    let mut watcher = Watcher::default();
+    Bench::new(&answers).optimize(&mut watcher).await.unwrap();
+    let nudges: Vec<&str> = watcher
+        .records
+        .iter()
+        .filter_map(|record| match &record.event {
+            Event::ModelNudged { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(nudges.len(), 2);
+    assert!(nudges[0].contains("No kernel has been written in this step."), "{}", nudges[0]);
+    assert!(nudges[1].contains("The file you wrote has not been evaluated."), "{}", nudges[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_model_sees_the_servers_tools_without_what_the_run_decides() {
     let mut bench = Bench::new(&[finish("nothing")]);
     bench.request.budget.steps = Some(1);
