@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::bindings::{Bindings, Draft};
+use crate::disk::write_whole;
 use crate::error::{EngineError, ServerFailure, ToolServerError};
 use crate::mcp::ToolOutput;
 use crate::observer::{Activity, Observer};
@@ -38,12 +39,18 @@ pub(crate) struct Session<'a> {
     pub(crate) observer: &'a mut dyn Observer,
     pub(crate) stop: StopToken,
     pub(crate) problem: Problem,
-    /// What `best.py` was last made from in this session.
-    pub(crate) kept: Option<CandidateId>,
+    pub(crate) kept: Option<Kept>,
     /// The last search for an opening prompt, and what it found: most steps ask the same.
     pub(crate) searched: Option<Searched>,
     /// What earlier runs proved, once it was asked for.
     pub(crate) recalled: Option<Lessons>,
+}
+
+/// What `best.py` was last made from in this session.
+pub(crate) struct Kept {
+    candidate: CandidateId,
+    /// Whether the user's copy of it could not be written.
+    lacks_copy: bool,
 }
 
 /// The problem as the session needs it.
@@ -259,26 +266,42 @@ impl Session<'_> {
     }
 
     /// Brings `best.py`, the user's copy of it and the report up to what the events say.
+    ///
+    /// A copy that cannot be written is remarked on once and tried again each time: what was paid for is in the run's folder all the same.
     pub(crate) fn keep_results(&mut self) -> Result<(), EngineError> {
         let output = self.head()?.settings.output.clone();
-        keep_results(&mut self.store, &self.graph, output.as_deref(), &mut self.kept)
+        let was_told = self.kept.as_ref().is_some_and(|kept| kept.lacks_copy);
+        let copied = keep(&mut self.store, &self.graph, output.as_deref(), &mut self.kept)?;
+        if let Err(error) = copied
+            && !was_told
+        {
+            self.remark(format!("{error}; the run goes on, and its best kernel is in {}", self.store.best_path().display()));
+        }
+        Ok(())
     }
 }
 
-/// See [`Session::keep_results`]; also for a finished run that needs no session.
-pub(crate) fn keep_results(
-    store: &mut Store,
-    graph: &Graph,
-    output: Option<&Path>,
-    kept: &mut Option<CandidateId>,
-) -> Result<(), EngineError> {
-    if let Some(best) = graph.best().filter(|best| kept.as_ref() != Some(&best.candidate)) {
-        let source = store.candidate(&best.candidate)?;
-        store.keep_best(&source, output)?;
-        *kept = Some(best.candidate.clone());
+/// [`Session::keep_results`] for a finished run that needs no session: all that is left to do is the copy, so its failure is an error.
+pub(crate) fn keep_results(store: &mut Store, graph: &Graph, output: Option<&Path>, kept: &mut Option<Kept>) -> Result<(), EngineError> {
+    Ok(keep(store, graph, output, kept)??)
+}
+
+/// The inner error is that of the user's copy.
+fn keep(store: &mut Store, graph: &Graph, output: Option<&Path>, kept: &mut Option<Kept>) -> Result<Result<(), StoreError>, StoreError> {
+    let mut copied = Ok(());
+    if let Some(best) = graph.best() {
+        let known = kept.as_ref().filter(|kept| kept.candidate == best.candidate);
+        if known.is_none_or(|known| known.lacks_copy) {
+            let source = store.candidate(&best.candidate)?;
+            if known.is_none() {
+                store.keep_best(&source)?;
+            }
+            copied = output.map_or(Ok(()), |path| write_whole(path, &source));
+            *kept = Some(Kept { candidate: best.candidate.clone(), lacks_copy: copied.is_err() });
+        }
     }
     store.keep_report(report::render_graph(store.dir(), graph))?;
-    Ok(())
+    Ok(copied)
 }
 
 /// What a session returns.

@@ -258,12 +258,10 @@ impl Store {
         self.dir.join("logs").join(format!("{}.log", file_stem(server)))
     }
 
-    /// Makes this the best kernel, in the run's folder and in the user's copy. Readers see the old file or the new one, never half of one,
-    /// and the new one some milliseconds later.
-    pub fn keep_best(&mut self, source: &str, copy: Option<&Path>) -> Result<(), StoreError> {
-        let source = source.to_owned();
-        let paths: Vec<PathBuf> = [self.best_path()].into_iter().chain(copy.map(Path::to_path_buf)).collect();
-        self.settler.leave(move || paths.iter().try_for_each(|path| write_whole(path, &source)))
+    /// Makes this the best kernel. Readers see the old file or the new one, never half of one, and the new one some milliseconds later.
+    pub fn keep_best(&mut self, source: &str) -> Result<(), StoreError> {
+        let (path, source) = (self.best_path(), source.to_owned());
+        self.settler.leave(move || write_whole(&path, &source))
     }
 
     /// Where the best kernel is, once there is one.

@@ -1,6 +1,6 @@
 //! Whole runs.
 
-use kernelwright_engine::{End, Run, StopToken, Store, optimize, report};
+use kernelwright_engine::{End, Overrides, Run, StopToken, Store, optimize, report};
 use kernelwright_search::{BudgetKind, Event, NodeId, Phase, RunOutcome, StopReason};
 use serde_json::json;
 
@@ -40,6 +40,30 @@ async fn a_run_finds_the_best_kernel_and_leaves_it_runnable() {
     assert_eq!(steps, [(Phase::Draft, None, Some(NodeId(1))), (Phase::Expand, Some(NodeId(1)), Some(NodeId(2)))]);
     assert_eq!(run.graph.spend.evaluations, 4);
     assert_eq!(Store::read(&outcome.dir).unwrap(), watcher.records, "what is observed is what is on disk");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_cannot_be_written_is_said_once_and_the_run_goes_on() {
+    let mut bench = Bench::new(&two_steps());
+    let output = bench.folder.path().join("out/fast.py");
+    bench.request.output = Some(output.clone());
+    let mut watcher = Watcher::default();
+    let outcome = bench.optimize(&mut watcher).await.unwrap();
+    let best = outcome.best.unwrap();
+    assert_eq!((outcome.found, best.node), (RunOutcome::Improved, Some(NodeId(2))));
+    let text = std::fs::read_to_string(&best.path).unwrap();
+    assert_eq!(text, "# speedup: 3.0\nx = 1\n");
+    let path = output.to_str().unwrap();
+    let remarks: Vec<_> = watcher.activities.iter().map(|activity| format!("{activity:?}")).filter(|text| text.contains(path)).collect();
+    assert!(remarks.len() == 1 && remarks[0].contains("No such file") && remarks[0].contains("best.py"), "{remarks:?}");
+
+    // With nothing else left to do, it is an error; with the folder there, it is mended.
+    let overrides = Overrides { output: Some(output.clone()), ..Overrides::default() };
+    let error = bench.resume(&outcome.dir, overrides.clone(), &mut Watcher::default()).await.unwrap_err();
+    assert!(error.to_string().contains(path), "{error}");
+    std::fs::create_dir(output.parent().unwrap()).unwrap();
+    bench.resume(&outcome.dir, overrides, &mut Watcher::default()).await.unwrap();
+    assert_eq!(std::fs::read_to_string(output).unwrap(), text);
 }
 
 #[tokio::test(flavor = "multi_thread")]
