@@ -4,10 +4,13 @@ use reqwest::Url;
 
 use crate::{ModelError, secret::is_secret_name};
 
+/// Names in a query whose values are secret, beside those that say so: signed and function addresses.
+const SECRET_PARAMETERS: [&str; 3] = ["code", "sig", "signature"];
+
 /// Where a model is asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Address {
-    /// The whole URL of the endpoint.
+    /// The whole URL of the endpoint. It holds no key: one in it is refused.
     pub(crate) url: Url,
     /// The same without query, for messages.
     pub(crate) shown: String,
@@ -28,7 +31,7 @@ impl Address {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(bad("it holds a password; name a key's environment variable or file instead"));
         }
-        if url.query_pairs().any(|(name, _)| is_secret_name(&name)) {
+        if url.query_pairs().any(|(name, _)| is_secret_name(&name) || SECRET_PARAMETERS.contains(&&*name.to_ascii_lowercase())) {
             return Err(bad("its query holds a key; name a header with the key's environment variable or file instead"));
         }
         let path = url.path().trim_end_matches('/').to_owned();
@@ -113,6 +116,10 @@ mod tests {
         check(
             "https://me:hunter2@host/v1",
             "the model's address \"https://host/v1\" cannot be used: it holds a password; name a key's environment variable or file instead",
+        );
+        check(
+            "https://host/v1?sig=abcdef",
+            "the model's address \"https://host/v1\" cannot be used: its query holds a key; name a header with the key's environment variable or file instead",
         );
         check(
             "https://host/v1?key=abcdef",

@@ -99,6 +99,11 @@ impl Endpoint {
         &self.address.shown
     }
 
+    /// The whole address, for the record: what a server wants in its query is needed to find it again.
+    pub(crate) fn whole_url(&self) -> &str {
+        self.address.url.as_str()
+    }
+
     /// Whether this is the provider's own server.
     pub(crate) fn is_home(&self) -> bool {
         Address::complete(self.wire.home(), self.wire.suffix()).is_ok_and(|home| home.url.host() == self.address.url.host())

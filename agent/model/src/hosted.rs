@@ -102,7 +102,7 @@ impl Hosted {
     }
 
     pub(crate) fn describe(&self) -> Value {
-        json!({"provider": self.wire.name(), "model": self.style().model, "url": self.endpoint.url()})
+        json!({"provider": self.wire.name(), "model": self.style().model, "url": self.endpoint.whole_url()})
     }
 }
 

@@ -28,7 +28,8 @@ Examples:
   kernelwright resume --last
   kernelwright resume softmax-20260101-120000-1a2b --steps 16
 
-Limits count from the run's start. Limits that are not given stay as they were.";
+Limits count from the run's start. Limits that are not given stay as they were. The model is the one that the run recorded, unless --model or its \
+variable names another.";
 
 pub const EVALUATE_EXAMPLES: &str = "\
 Examples:

@@ -39,7 +39,8 @@ pub fn of_event(event: &Event, graph: &Graph, improved: bool) -> Option<Line> {
         }
         Event::RunResumed { settings } => {
             let limits = settings.budget.left(&graph.spend);
-            plain(format!("resumed; left: {}", if limits.is_empty() { "no limit".to_owned() } else { limits.join(", ") }))
+            let limits = if limits.is_empty() { "no limit".to_owned() } else { limits.join(", ") };
+            plain(format!("resumed{}; left: {limits}", model(&settings.model).map(|model| format!(" with {model}")).unwrap_or_default()))
         }
         Event::ModelProbed { cost, .. } => {
             let cost = cost.map(|cost| format!(" ({cost})")).unwrap_or_default();
@@ -164,6 +165,17 @@ fn tone(evaluation: &Evaluation, improved: bool) -> Tone {
         Verdict::Correct(_) => Tone::Plain,
         _ => Tone::Careful,
     }
+}
+
+/// Who answers, from what a run recorded of it.
+fn model(recorded: &serde_json::Value) -> Option<String> {
+    let text = |field: &str| recorded.get(field).and_then(serde_json::Value::as_str);
+    let provider = text("provider")?;
+    Some(match (text("path"), text("model"), text("url")) {
+        (Some(path), ..) => format!("{provider}:{path}"),
+        (None, Some(name), Some(url)) => format!("{provider}:{name} at {url}"),
+        (None, name, _) => format!("{provider}:{}", name.unwrap_or_default()),
+    })
 }
 
 fn subject(node: Option<NodeId>) -> String {

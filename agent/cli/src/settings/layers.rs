@@ -1,4 +1,5 @@
-//! Layers of settings, from the weakest to the strongest: defaults, the user's file, the project's file, variables, flags.
+//! Layers of settings, from the weakest to the strongest: defaults, the user's file, the project's file, the recorded run that is gone on
+//! with, variables, flags.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,6 +31,8 @@ pub enum Origin {
         /// The line, counted from 1.
         line: usize,
     },
+    /// The run that is gone on with.
+    Recorded,
     /// A variable.
     Variable(String),
     /// A flag.
@@ -41,6 +44,7 @@ impl fmt::Display for Origin {
         match self {
             Self::Default => f.write_str("default"),
             Self::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Self::Recorded => f.write_str("the recorded run"),
             Self::Variable(name) => write!(f, "variable {name}"),
             Self::Flag(name) => write!(f, "flag {name}"),
         }
@@ -59,6 +63,9 @@ pub struct Setting {
 /// What the command line says: key, text, flag.
 pub type Flags = Vec<(&'static str, String, &'static str)>;
 
+/// What a run recorded of its settings: key, text.
+pub type Recorded = Vec<(&'static str, String)>;
+
 /// All layers, one over the other.
 #[derive(Clone, Debug, Default)]
 pub struct Layers {
@@ -72,7 +79,7 @@ pub struct Layers {
 
 impl Layers {
     /// Reads all layers. `config` names a file that takes the place of the project's.
-    pub fn read(environment: &Environment, config: Option<&Path>, flags: &Flags) -> Result<Self, SettingsError> {
+    pub fn read(environment: &Environment, config: Option<&Path>, recorded: &Recorded, flags: &Flags) -> Result<Self, SettingsError> {
         let mut layers = Self { home: environment.get("HOME").map(PathBuf::from), ..Self::default() };
         let folder = &environment.folder;
         for key in KEYS {
@@ -88,6 +95,7 @@ impl Layers {
         if let Some(path) = project {
             layers.add_file(&path)?;
         }
+        layers.add_recorded(recorded, folder)?;
         layers.add_variables(environment)?;
         let mut texts = BTreeMap::new();
         for (name, text, flag) in flags {
@@ -112,12 +120,25 @@ impl Layers {
     pub fn path_in(&self, setting: &Setting, text: &str) -> PathBuf {
         match &setting.origin {
             Origin::File { path, .. } => self.base(path.parent().unwrap_or(Path::new(""))).path(text),
-            Origin::Default | Origin::Variable(_) | Origin::Flag(_) => PathBuf::from(text),
+            Origin::Default | Origin::Recorded | Origin::Variable(_) | Origin::Flag(_) => PathBuf::from(text),
         }
     }
 
     fn base<'a>(&'a self, folder: &'a Path) -> Base<'a> {
         Base { folder, home: self.home.as_deref() }
+    }
+
+    /// What the run was begun with is stronger than files, which may have changed since or never counted: another model would be asked, and
+    /// paid, without a word. Files that name another host keep their key and headers to themselves.
+    fn add_recorded(&mut self, recorded: &Recorded, folder: &Path) -> Result<(), SettingsError> {
+        let texts: BTreeMap<_, _> = recorded.iter().map(|(name, text)| (*name, (text.as_str(), Origin::Recorded))).collect();
+        let named = self.get("model.base_url").map(|url| url.value.to_string());
+        if let (Some(named), Some((url, _))) = (named, texts.get("model.base_url"))
+            && !host(&named).eq_ignore_ascii_case(host(url))
+        {
+            self.forget_provider();
+        }
+        self.add_texts(texts, folder)
     }
 
     fn add_variables(&mut self, environment: &Environment) -> Result<(), SettingsError> {
@@ -172,10 +193,21 @@ impl Layers {
         if let (Some(old), Some(new)) = (provider(&self.settings), provider(&layer))
             && old != new
         {
-            self.settings.retain(|name, setting| setting.origin == Origin::Default || !OF_ONE_PROVIDER.contains(&name.as_str()));
+            self.forget_provider();
         }
         self.settings.extend(layer);
     }
+
+    fn forget_provider(&mut self) {
+        self.settings.retain(|name, setting| setting.origin == Origin::Default || !OF_ONE_PROVIDER.contains(&name.as_str()));
+    }
+}
+
+/// Host and port of an address, as far as they can be told from one that may be none. Recorded addresses leave a usual port out.
+fn host(url: &str) -> &str {
+    let (scheme, rest) = url.trim().split_once("://").unwrap_or(("", url.trim()));
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    host.strip_suffix(if scheme == "http" { ":80" } else { ":443" }).unwrap_or(host)
 }
 
 /// `openai:NAME`, `anthropic:NAME`, `replay:PATH` or `mailbox:FOLDER`; anything else is a name of the configured provider's, even with a

@@ -1,7 +1,7 @@
 //! Settings: resolved once, each with its origin.
 //!
-//! A value is looked for in the flags, then in variables (`KERNELWRIGHT_SECTION_NAME`), then in the `kernelwright.toml` of the current folder
-//! or the nearest one above it, then in the user's `config.toml`, and then among the defaults. [`Layers`] knows all that; [`Settings`] is what
+//! A value is looked for in the flags, then in variables (`KERNELWRIGHT_SECTION_NAME`), then in what a resumed run recorded of its model, then in
+//! the `kernelwright.toml` of the current folder or the nearest one above it, then in the user's `config.toml`, and then among the defaults. [`Layers`] knows all that; [`Settings`] is what
 //! the rest of the program sees.
 
 mod error;
@@ -21,7 +21,7 @@ use serde_json::{Map, json};
 
 pub use error::SettingsError;
 pub use keys::{KEYS, sections};
-pub use layers::{Flags, Layers, Origin, Setting, expand_model};
+pub use layers::{Flags, Layers, Origin, Recorded, Setting, expand_model};
 pub use servers::TOOL_SERVERS;
 pub use value::{Value, parse_duration, show_duration};
 
@@ -85,9 +85,10 @@ pub struct EvaluateSettings {
 }
 
 impl Settings {
-    /// Resolves every setting. `config` names a file that takes the place of the project's.
-    pub fn resolve(environment: &Environment, config: Option<&Path>, flags: &Flags) -> Result<Self, SettingsError> {
-        let layers = Layers::read(environment, config, flags)?;
+    /// Resolves every setting. `config` names a file that takes the place of the project's; `recorded` is what a run that is gone on with
+    /// says of its model.
+    pub fn resolve(environment: &Environment, config: Option<&Path>, recorded: &Recorded, flags: &Flags) -> Result<Self, SettingsError> {
+        let layers = Layers::read(environment, config, recorded, flags)?;
         let budget = Budget {
             steps: layers.small("budget.steps")?,
             evaluations: layers.small("budget.evaluations")?,

@@ -33,7 +33,7 @@ impl Site {
         variables.push(("XDG_CONFIG_HOME", config.to_str().unwrap()));
         let environment = Environment::of(&self.path("project/deep/down"), &variables);
         let flags = flags.iter().map(|&(key, text)| (key, text.to_owned(), "--flag")).collect();
-        Settings::resolve(&environment, None, &flags)
+        Settings::resolve(&environment, None, &Recorded::new(), &flags)
     }
 
     /// The value and the origin of a setting, without the folder's name.
@@ -103,7 +103,7 @@ fn a_named_file_takes_the_place_of_the_projects() {
     let site = project("[budget]\nsteps = 2");
     fs::write(site.path("other.toml"), "[budget]\nsteps = 5").unwrap();
     let environment = Environment::of(&site.path("project"), &[]);
-    let resolved = |config: &str| Settings::resolve(&environment, Some(Path::new(config)), &Flags::new());
+    let resolved = |config: &str| Settings::resolve(&environment, Some(Path::new(config)), &Recorded::new(), &Flags::new());
     assert_eq!(resolved("../other.toml").unwrap().budget.steps, Some(5));
     assert!(matches!(resolved("missing.toml").unwrap_err(), SettingsError::Unreadable { .. }));
 }
@@ -215,6 +215,38 @@ mod the_model {
         let model = |text: &str| project(DESK).resolve(&[("KERNELWRIGHT_MODEL", text)], &[]).unwrap().model().unwrap();
         assert!(matches!(model("replay:/runs/one"), ClientSettings::Replay(replay) if replay.path == Path::new("/runs/one")));
         assert!(matches!(model("mailbox:box"), ClientSettings::Mailbox(mailbox) if mailbox.dir.ends_with("project/deep/down/box")));
+    }
+
+    /// The model of a run that recorded this, resumed where the file [`DESK`] lies.
+    fn resumed(recorded: &[(&'static str, &str)], variables: &[(&str, &str)], flags: &[(&'static str, &str)]) -> String {
+        let site = project(DESK);
+        let environment = Environment::of(&site.path("project"), variables);
+        let recorded = recorded.iter().map(|&(key, text)| (key, text.to_owned())).collect();
+        let flags = flags.iter().map(|&(key, text)| (key, text.to_owned(), "--flag")).collect();
+        match Settings::resolve(&environment, None, &recorded, &flags).unwrap().model().unwrap() {
+            ClientSettings::OpenAi(hosted) => {
+                let key = hosted.key.map(|key| format!(" with {key}")).unwrap_or_default();
+                format!("{} at {}{key}", hosted.model, hosted.base_url.unwrap_or_default())
+            }
+            ClientSettings::Mailbox(mailbox) => format!("mailbox {}", mailbox.dir.display()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn of_a_recorded_run_is_stronger_than_files_and_weaker_than_what_is_said_now() {
+        const BOX: [(&str, &str); 2] = [("model.provider", "mailbox"), ("model.path", "/box")];
+        assert_eq!(resumed(&BOX, &[], &[]), "mailbox /box");
+        assert_eq!(resumed(&BOX, &[("KERNELWRIGHT_MODEL", "mailbox:/other")], &[]), "mailbox /other");
+        assert_eq!(resumed(&BOX, &[], &[("model.path", "/other")]), "mailbox /other");
+        assert_eq!(resumed(&[], &[], &[]), "house at http://desk/v1 with environment variable DESK_KEY");
+    }
+
+    #[test]
+    fn of_a_recorded_run_gets_the_key_of_a_file_that_names_the_same_host() {
+        let at = |url| resumed(&[("model.provider", "openai"), ("model.name", "m"), ("model.base_url", url)], &[], &[]);
+        assert_eq!(at("http://desk/v1/chat/completions"), "m at http://desk/v1/chat/completions with environment variable DESK_KEY");
+        assert_eq!(at("https://elsewhere/v1/chat/completions"), "m at https://elsewhere/v1/chat/completions");
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::printer::{Printer, Verbosity};
-use crate::settings::{Flags, Settings};
+use crate::settings::{Flags, Recorded, Settings};
 
 /// What every verb gets.
 pub struct Context<'a> {
@@ -38,8 +38,12 @@ pub struct Context<'a> {
 impl Context<'_> {
     /// The settings with these flags over them.
     pub fn settings(&self, flags: &Flags) -> Result<Settings, Failure> {
-        let settings = Settings::resolve(self.environment, self.config.as_deref(), flags)?;
-        Ok(settings)
+        self.settings_of(&Recorded::new(), flags)
+    }
+
+    /// The settings for a run that recorded these.
+    fn settings_of(&self, recorded: &Recorded, flags: &Flags) -> Result<Settings, Failure> {
+        Ok(Settings::resolve(self.environment, self.config.as_deref(), recorded, flags)?)
     }
 }
 

@@ -8,18 +8,13 @@ use super::{Context, find_run, session};
 use crate::args::{Resume, RunFlags};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::settings::{Flags, parse_duration};
+use crate::settings::{Recorded, parse_duration};
 
 pub fn run(context: &Context, args: &Resume) -> Result<Exit, Failure> {
     let flags = args.flags.flags();
-    let settings = context.settings(&flags)?;
-    let run_dir = find_run(&settings, args.run.as_deref())?;
+    let run_dir = find_run(&context.settings(&flags)?, args.run.as_deref())?;
     let history = Store::read(&run_dir)?;
-    // The model that the run began with, where neither flags nor settings name one.
-    let settings = match settings.model_name() {
-        Some(_) => settings,
-        None => context.settings(&recorded_model(&history).into_iter().chain(flags).collect())?,
-    };
+    let settings = context.settings_of(&recorded_model(&history), &flags)?;
     let model = settings.model()?;
     let setup = session::setup(&settings, model)?;
     let request = ResumeRequest { run_dir, overrides: overrides(context, &args.flags), setup };
@@ -44,14 +39,13 @@ fn overrides(context: &Context, flags: &RunFlags) -> Overrides {
 }
 
 /// Provider, name and address of the model, as the run recorded them. Where the key is was not recorded and follows the usual rules.
-fn recorded_model(history: &[Record]) -> Flags {
-    const WHERE: &str = "of the recorded run";
+fn recorded_model(history: &[Record]) -> Recorded {
     let settings = history.iter().rev().find_map(|record| match &record.event {
         Event::RunStarted { settings, .. } | Event::RunResumed { settings } => Some(settings),
         _ => None,
     });
-    let Some(settings) = settings else { return Flags::new() };
+    let Some(settings) = settings else { return Recorded::new() };
     let fields = [("provider", "model.provider"), ("model", "model.name"), ("url", "model.base_url"), ("path", "model.path")];
     let text = |field: &str| settings.model.get(field).and_then(serde_json::Value::as_str);
-    fields.into_iter().filter_map(|(field, key)| Some((key, text(field)?.to_owned(), WHERE))).collect()
+    fields.into_iter().filter_map(|(field, key)| Some((key, text(field)?.to_owned()))).collect()
 }

@@ -53,6 +53,20 @@ fn another_agent_at_work() {
 }
 
 #[test]
+fn a_run_goes_on_with_its_own_model_whatever_a_file_names_by_now() {
+    let desk = with_log(&format!(
+        "{}\n",
+        STARTED.replace("\"settings\":{", "\"settings\":{\"model\":{\"provider\":\"mailbox\",\"model\":\"mailbox\",\"path\":\"BOX\"},")
+    ));
+    let log = desk.path().join(format!("kernelwright-runs/{RUN}/events.jsonl"));
+    let text = std::fs::read_to_string(&log).unwrap().replace("BOX", &desk.path().join("box").display().to_string());
+    std::fs::write(log, text).unwrap();
+    desk.write("kernelwright.toml", "[model]\nprovider = \"openai\"\nname = \"paid\"\napi_key_env = \"PATH\"\n");
+    let said = desk.run(&["resume", RUN]);
+    assert!(said.stderr.contains("resumed with mailbox:DESK/box; left: 2 of 2 steps"), "{said:?}");
+}
+
+#[test]
 fn a_run_is_listed_and_shown() {
     let desk = with_log(&format!("{STARTED}\n"));
     insta::assert_snapshot!(desk.run(&["runs", "list"]).stdout, @"softmax-20260101-120000-abcd                 unfinished           -  0 steps");

@@ -101,6 +101,17 @@ fn a_missing_key_names_where_it_was_looked_for() {
 }
 
 #[test]
+fn what_is_recorded_of_an_address_leads_there_again() {
+    let described = |base: &str| {
+        let settings = HostedSettings { base_url: Some(base.to_owned()), ..HostedSettings::new("m-1") };
+        Client::open(&ClientSettings::OpenAi(settings)).unwrap().describe()["url"].as_str().unwrap().to_owned()
+    };
+    let url = described("https://x.example/openai/deployments/kernels?api-version=2026-01-01");
+    assert_eq!(url, "https://x.example/openai/deployments/kernels/chat/completions?api-version=2026-01-01");
+    assert_eq!(described(&url), url);
+}
+
+#[test]
 fn a_header_that_cannot_be_sent_is_named_without_its_value() {
     let mut settings = settings("http://127.0.0.1:9");
     settings.headers.insert("X-Token".to_owned(), HeaderSource::Plain("a\nb".to_owned()));
