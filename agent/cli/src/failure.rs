@@ -93,7 +93,7 @@ impl From<EngineError> for Failure {
             EngineError::Problem { .. } => Exit::ProblemInvalid,
             EngineError::ToolServer(_) | EngineError::ToolRefused { .. } => Exit::ToolServer,
             EngineError::Model(error) => model_exit(error),
-            EngineError::UnknownPrice => Exit::Model,
+            EngineError::UnknownPrice { .. } => Exit::Model,
             EngineError::Store(_) | EngineError::Log { .. } => Exit::RunFolder,
             EngineError::Prompt(_) => Exit::Usage,
             EngineError::StoppedEarly => Exit::Interrupted,
@@ -208,7 +208,7 @@ mod tests {
         let exit = |error: EngineError| Failure::from(error).exit;
         let store = |error: StoreError| exit(EngineError::Store(error));
         assert_eq!(exit(EngineError::Problem { path: "p.py".into(), reason: String::new(), fix: None }), Exit::ProblemInvalid);
-        assert_eq!(exit(EngineError::UnknownPrice), Exit::Model);
+        assert_eq!(exit(EngineError::UnknownPrice { model: "m".into() }), Exit::Model);
         assert_eq!(store(StoreError::Locked { dir: "run".into() }), Exit::RunFolder);
         assert_eq!(store(StoreError::DiskFull { path: "run".into() }), Exit::RunFolder);
         assert_eq!(exit(EngineError::Model(ModelError::Suspended { waiting: vec![] })), Exit::Suspended);

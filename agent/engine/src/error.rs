@@ -43,8 +43,11 @@ pub enum EngineError {
     #[error("stopped before the run began; nothing was saved")]
     StoppedEarly,
     /// A budget in dollars was set and the model's price is not known.
-    #[error("a budget in dollars was set, but the price of the model is not known")]
-    UnknownPrice,
+    #[error("a budget in dollars was set, but the price of the model `{model}` is not known")]
+    UnknownPrice {
+        /// The model's name.
+        model: String,
+    },
     /// The run's folder.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -75,7 +78,9 @@ impl EngineError {
             Self::ToolRefused { .. } => "`kernelwright doctor` checks Python, torch and the compilers".to_owned(),
             Self::Model(error) => error.hint(),
             Self::StoppedEarly => "start it again".to_owned(),
-            Self::UnknownPrice => "limit tokens instead, or set the model's prices in the settings".to_owned(),
+            Self::UnknownPrice { model } => {
+                format!("set its price in the settings, [model.prices] {model:?} = {{ input = ..., output = ... }}; a new run can limit tokens instead")
+            }
             Self::Store(error) => error.hint(),
             Self::Prompt(error) => error.hint().to_owned(),
             Self::Log { .. } => "the file was changed by hand or by another program; start a new run".to_owned(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kernelwright_model::Client;
 use kernelwright_prompts::Prompts;
 use kernelwright_protocol::{ProblemId, Target};
-use kernelwright_search::{Event, Graph, Move, ProblemName, Settings, decide};
+use kernelwright_search::{Budget, Event, Graph, Move, ProblemName, Settings, decide};
 use serde_json::{Map, json};
 
 use crate::asking::probe;
@@ -21,16 +21,13 @@ use crate::toolbox::{Toolbox, WAIT_S};
 
 /// Begins a run and works on it until its budget is spent, a stop rule holds, or it is stopped.
 ///
-/// The model is probed and the prompt templates are read before anything else, so that a wrong key or a broken template costs nothing and
-/// leaves no folder behind.
+/// The model is probed, its price is looked up and the prompt templates are read before anything else, so that a wrong key or a broken
+/// template costs nothing and leaves no folder behind.
 pub async fn optimize(request: RunRequest, observer: &mut dyn Observer, stop: StopToken) -> Result<Outcome, EngineError> {
     let model = Client::open(&request.setup.model)?;
+    require_price(&request.budget, &model)?;
     let prompts = Prompts::new(request.setup.prompts_dir.as_deref())?;
     let probed = probe(&model, observer, &stop).await?;
-    let unpriced = matches!(probed, Event::ModelProbed { cost: None, .. });
-    if unpriced && request.budget.dollars.is_some() {
-        return Err(EngineError::UnknownPrice);
-    }
     let source = &request.problem.source;
     let mut store = Store::create(&request.runs_dir, &request.problem.name, source)?;
     observer.activity(&Activity::RunOpened { dir: store.dir().to_path_buf() });
@@ -73,6 +70,7 @@ pub async fn resume(request: ResumeRequest, observer: &mut dyn Observer, stop: S
     let damaged = |source| EngineError::Log { dir: request.run_dir.clone(), source };
     let mut graph = Graph::fold(&opened.records).map_err(damaged)?;
     let Some(head) = graph.head().cloned() else { return Err(crate::StoreError::NoRun { dir: request.run_dir }.into()) };
+    let is_other_model = head.settings.model != model.describe();
     let settings = overridden(head.settings, &request.overrides, &model);
     if let Some((_, reason)) = &graph.finished
         && matches!(decide(&graph.clone().with_settings(settings.clone())), Move::Stop(_))
@@ -81,17 +79,27 @@ pub async fn resume(request: ResumeRequest, observer: &mut dyn Observer, stop: S
         store.settle()?;
         return Ok(outcome(&store, &graph, End::Finished(reason.clone())));
     }
-    let priced = settings.budget.dollars.is_none() || graph.spend.unpriced == 0;
-    if !priced {
-        return Err(EngineError::UnknownPrice);
+    require_price(&settings.budget, &model)?;
+    // Before the resume is recorded: a model that cannot be used does not take the place of the one that could.
+    let probed = if is_other_model || !graph.probed { Some(probe(&model, observer, &stop).await?) } else { None };
+    if settings.budget.dollars.is_some() && graph.spend.unpriced > 0 {
+        let text = "the price of some earlier answers is not known; the budget in dollars does not count them".to_owned();
+        observer.activity(&Activity::Remark { text });
     }
     write(&mut store, &mut graph, observer, Event::RunResumed { settings })?;
-    if !graph.probed {
-        let probed = probe(&model, observer, &stop).await?;
+    if let Some(probed) = probed {
         write(&mut store, &mut graph, observer, probed)?;
     }
     let problem = Problem { name: head.problem.name, path: store.problem_path(), source: store.problem()? };
     Box::pin(work(store, graph, model, prompts, problem, request.setup, observer, stop)).await
+}
+
+/// A budget in dollars limits nothing where nobody knows what the model costs.
+fn require_price(budget: &Budget, model: &Client) -> Result<(), EngineError> {
+    if budget.dollars.is_none() || model.has_price() {
+        return Ok(());
+    }
+    Err(EngineError::UnknownPrice { model: model.describe()["model"].as_str().unwrap_or_default().to_owned() })
 }
 
 #[expect(clippy::too_many_arguments, reason = "everything that a session is made of, gathered by its two callers")]

@@ -68,6 +68,16 @@ impl Client {
         }
     }
 
+    /// Whether the price of the model that is asked is known; an answer may still name another, or be longer than the price holds for.
+    #[must_use]
+    pub fn has_price(&self) -> bool {
+        match self {
+            Self::Hosted(hosted) => hosted.has_price(),
+            Self::Replay(_) => true,
+            Self::Mailbox(mailbox) => mailbox.has_price(),
+        }
+    }
+
     /// Which model this is, for people and run logs: provider, and name and address or path. Never a key.
     #[must_use]
     pub fn describe(&self) -> Value {

@@ -101,6 +101,10 @@ impl Hosted {
         self.prices.find(model)?.cost(usage)
     }
 
+    pub(crate) fn has_price(&self) -> bool {
+        self.prices.has_asked()
+    }
+
     pub(crate) fn describe(&self) -> Value {
         json!({"provider": self.wire.name(), "model": self.style().model, "url": self.endpoint.whole_url()})
     }

@@ -68,6 +68,10 @@ impl Mailbox {
         self.prices.find(model)?.cost(usage)
     }
 
+    pub(crate) fn has_price(&self) -> bool {
+        self.prices.has_asked()
+    }
+
     pub(crate) fn describe(&self) -> Value {
         json!({"provider": "mailbox", "model": self.style.model, "path": self.dir})
     }

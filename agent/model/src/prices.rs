@@ -68,6 +68,11 @@ impl Prices {
     pub(crate) fn find(&self, answered: &str) -> Option<&Price> {
         lookup(&self.own, answered).or_else(|| lookup(&self.own, &self.asked)).or_else(|| lookup(&KNOWN, answered))
     }
+
+    /// Whether there is a price for the name in the settings.
+    pub(crate) fn has_asked(&self) -> bool {
+        self.find(&self.asked).is_some()
+    }
 }
 
 static KNOWN: LazyLock<BTreeMap<String, Price>> = LazyLock::new(|| match toml::from_str(BUILT_IN) {

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use kernelwright_engine::{Activity, End, Overrides};
+use kernelwright_engine::{Activity, End, EngineError, Overrides};
+use kernelwright_model::{ClientSettings, MailboxSettings, Price};
+use kernelwright_protocol::Dollars;
 use kernelwright_search::{Budget, Event, NodeId, StopReason};
 
 use crate::bench::{Bench, Watcher, attempt, essence, finish};
@@ -124,4 +126,51 @@ async fn a_finished_run_stays_as_it_is_until_it_gets_a_new_budget() {
     let overrides = Overrides { budget: Budget { steps: Some(3), ..Budget::default() }, ..Overrides::default() };
     let more = bench.resume(&done.dir, overrides, &mut Watcher::default()).await.unwrap();
     assert_eq!((more.spend.steps, more.best.unwrap().node), (3, Some(NodeId(3))));
+}
+
+/// A mailbox whose answers cost this, per million tokens.
+fn mailbox(folder: &Path, price: Option<f64>) -> ClientSettings {
+    let price = price.map(|price| Price { input: price, cached_input: None, cache_write: None, output: price, up_to_input: None });
+    let prices = price.map(|price| ("house".to_owned(), price)).into_iter().collect();
+    ClientSettings::Mailbox(MailboxSettings { model: Some("house".into()), prices, ..MailboxSettings::new(folder.join("box")) })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_budget_in_dollars_needs_a_price_of_the_model_that_is_asked_now() {
+    let mut bench = Bench::new(&[]);
+    let in_dollars = || Budget { dollars: Some(Dollars::new(5.0)), ..Budget::default() };
+    let overrides = || Overrides { budget: in_dollars(), ..Overrides::default() };
+    bench.request.setup.model = mailbox(bench.folder.path(), None);
+    let run = bench.optimize(&mut Watcher::default()).await.unwrap().dir;
+    std::fs::write(bench.folder.path().join("box/0001.reply.json"), r#"{"content": "Let me think."}"#).unwrap();
+    bench.resume(&run, Overrides::default(), &mut Watcher::default()).await.unwrap();
+
+    let error = bench.resume(&run, overrides(), &mut Watcher::default()).await.unwrap_err();
+    assert!(matches!(&error, EngineError::UnknownPrice { model } if model == "house"), "{error:?}");
+    bench.request.budget = in_dollars();
+    let error = bench.optimize(&mut Watcher::default()).await.unwrap_err();
+    assert!(matches!(error, EngineError::UnknownPrice { .. }), "{error:?}");
+
+    bench.request.setup.model = mailbox(bench.folder.path(), Some(2.0));
+    let mut watcher = Watcher::default();
+    let outcome = bench.resume(&run, overrides(), &mut watcher).await.unwrap();
+    assert!(matches!(outcome.end, End::Suspended { .. }), "{:?}", outcome.end);
+    let said =
+        watcher.activities.iter().any(|activity| matches!(activity, Activity::Remark { text } if text.contains("does not count them")));
+    assert!(said, "{:?}", watcher.activities);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_model_is_probed_before_it_takes_the_place_of_the_old_one() {
+    let mut bench = Bench::new(&[]);
+    bench.request.setup.model = mailbox(bench.folder.path(), None);
+    let run = bench.optimize(&mut Watcher::default()).await.unwrap().dir;
+    let probes = async |bench: &Bench| {
+        let mut watcher = Watcher::default();
+        bench.resume(&run, Overrides::default(), &mut watcher).await.unwrap();
+        watcher.records.iter().filter(|record| matches!(record.event, Event::ModelProbed { .. })).count()
+    };
+    assert_eq!(probes(&bench).await, 0, "it is the same one");
+    let other = Bench::new(&two_steps());
+    assert_eq!(probes(&other).await, 1);
 }
