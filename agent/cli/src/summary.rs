@@ -1,7 +1,6 @@
 //! How a run ends for its reader: what was found, how sure that is, why it is faster, how to use it, how to go on.
 
 use std::fmt::Write as _;
-use std::path::Path;
 use std::time::Duration;
 
 use kernelwright_engine::{Best, End, Outcome};
@@ -9,6 +8,7 @@ use kernelwright_protocol::{Nanoseconds, Severity, Timing, Verdict};
 use kernelwright_search::{RunOutcome, Spend};
 use serde_json::{Value, json};
 
+use crate::continuation::shell;
 use crate::exit::Exit;
 use crate::printer::{Printer, Tone, counted};
 use crate::settings::show_duration;
@@ -25,8 +25,8 @@ pub fn exit(outcome: &Outcome) -> Exit {
     }
 }
 
-/// The closing summary for people.
-pub fn text(outcome: &Outcome, printer: Printer) -> String {
+/// The closing summary for people; `go_on` is the command that goes on with the run.
+pub fn text(outcome: &Outcome, go_on: &str, printer: Printer) -> String {
     let mut text = String::new();
     // Writing into a `String` does not fail.
     let _ = writeln!(text, "{}", printer.on_stdout(tone(outcome), &headline(outcome)));
@@ -42,7 +42,7 @@ pub fn text(outcome: &Outcome, printer: Printer) -> String {
     let _ = writeln!(text, "\n{}", printer.on_stdout(Tone::Strong, "What it took"));
     let _ = writeln!(text, "  {}", spend(&outcome.spend));
     let _ = writeln!(text, "\n{}", printer.on_stdout(Tone::Strong, "Next"));
-    next(&mut text, outcome);
+    next(&mut text, outcome, go_on);
     text.truncate(text.trim_end().len());
     text
 }
@@ -122,21 +122,17 @@ pub fn spend(spend: &Spend) -> String {
     format!("{steps}, {evaluations}, {}, {money}, {} ({} of it evaluating)", spend.usage.total(), time(spend.wall), time(spend.evaluating))
 }
 
-fn next(text: &mut String, outcome: &Outcome) {
-    let dir = shell(&outcome.dir);
+fn next(text: &mut String, outcome: &Outcome, go_on: &str) {
+    let dir = shell(&outcome.dir.display().to_string());
     if let End::Suspended { waiting } = &outcome.end {
         for path in waiting {
             let _ = writeln!(text, "  answer as  {}", path.display());
         }
     }
-    let more = match (&outcome.end, outcome.spend.steps) {
-        (End::Finished(_), steps) => format!(" --steps {}", steps + 8),
-        _ => String::new(),
-    };
-    let _ = writeln!(text, "  go on:     kernelwright resume {dir}{more}");
+    let _ = writeln!(text, "  go on:     {go_on}");
     let _ = writeln!(text, "  report:    kernelwright report {dir}");
     if let Some(best) = &outcome.best {
-        let best_file = shell(&best.path);
+        let best_file = shell(&best.path.display().to_string());
         let _ = writeln!(text, "  re-verify: kernelwright evaluate {dir}/problem.py {best_file} --target {}", best.evaluation.target);
     }
 }
@@ -177,13 +173,6 @@ pub fn json(outcome: &Outcome) -> Value {
 fn time(time: Nanoseconds) -> String {
     let seconds = Duration::from_secs(time.seconds().round() as u64);
     if seconds.is_zero() { time.to_string() } else { show_duration(seconds) }
-}
-
-/// A path as the shell wants it.
-pub fn shell(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_alphanumeric() || "/._-+=:@%".contains(c);
-    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 fn indent(text: &str) -> String {

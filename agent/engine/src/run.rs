@@ -56,7 +56,8 @@ pub async fn optimize(request: RunRequest, observer: &mut dyn Observer, stop: St
     Box::pin(work(store, graph, model, prompts, problem, request.setup, observer, stop)).await
 }
 
-/// Goes on with a run, from wherever its log ends. A run that is finished and has no new budget is returned as it is.
+/// Goes on with a run, from wherever its log ends. A run that is finished and still has a reason to stop is returned as it is, with
+/// that reason.
 pub async fn resume(request: ResumeRequest, observer: &mut dyn Observer, stop: StopToken) -> Result<Outcome, EngineError> {
     let model = Client::open(&request.setup.model)?;
     let prompts = Prompts::new(request.setup.prompts_dir.as_deref())?;
@@ -72,12 +73,13 @@ pub async fn resume(request: ResumeRequest, observer: &mut dyn Observer, stop: S
     let Some(head) = graph.head().cloned() else { return Err(crate::StoreError::NoRun { dir: request.run_dir }.into()) };
     let is_other_model = head.settings.model != model.describe();
     let settings = overridden(head.settings, &request.overrides, &model);
-    if let Some((_, reason)) = &graph.finished
-        && matches!(decide(&graph.clone().with_settings(settings.clone())), Move::Stop(_))
+    if graph.finished.is_some()
+        && let Move::Stop(reason) = decide(&graph.clone().with_settings(settings.clone()))
     {
+        observer.activity(&Activity::Remark { text: format!("the run stays finished: {reason}") });
         keep_results(&mut store, &graph, request.overrides.output.as_deref(), &mut None)?;
         store.settle()?;
-        return Ok(outcome(&store, &graph, End::Finished(reason.clone())));
+        return Ok(outcome(&store, &graph, End::Finished(reason)));
     }
     require_price(&settings.budget, &model)?;
     // Before the resume is recorded: a model that cannot be used does not take the place of the one that could.

@@ -81,6 +81,11 @@ impl Progress {
         self.dir.as_deref()
     }
 
+    /// What the run's events add up to so far.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
     /// Takes the live region off the screen.
     pub fn finish(&mut self) {
         self.screen.close();

@@ -36,7 +36,7 @@ fn outcome(end: End, found: RunOutcome, best: Option<Best>) -> Outcome {
 }
 
 fn said(outcome: &Outcome) -> String {
-    text(outcome, Printer::plain())
+    text(outcome, "kernelwright resume RUN --stall 8", Printer::plain())
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_find_says_how_sure_it_is_why_it_is_faster_and_how_to_use_it() {
       4 steps, 1 evaluation, 54.0k tokens, $0.31, 12m5s (1m1s of it evaluating)
 
     Next
-      go on:     kernelwright resume '/runs/my run' --steps 12
+      go on:     kernelwright resume RUN --stall 8
       report:    kernelwright report '/runs/my run'
       re-verify: kernelwright evaluate '/runs/my run'/problem.py '/runs/my run/best.py' --target cpu
     "#);
@@ -94,7 +94,7 @@ fn a_run_without_a_find_says_how_to_go_on() {
       4 steps, 1 evaluation, 54.0k tokens, $0.31, 12m5s (1m1s of it evaluating)
 
     Next
-      go on:     kernelwright resume '/runs/my run' --steps 12
+      go on:     kernelwright resume RUN --stall 8
       report:    kernelwright report '/runs/my run'
     ");
 }
@@ -110,7 +110,7 @@ fn a_suspended_run_names_the_answers_it_waits_for() {
             "Suspended: waiting for 1 answer in the mailbox. Found a correct kernel that is not faster for sure: 31.20x so far."
         )
     );
-    assert!(said.contains("  answer as  /box/0001.reply.json\n  go on:     kernelwright resume '/runs/my run'\n"), "{said}");
+    assert!(said.contains("  answer as  /box/0001.reply.json\n  go on:     kernelwright resume RUN --stall 8\n"), "{said}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use kernelwright_search::Record;
 
 use super::{Context, executable, runtime};
 use crate::args::RunFlags;
+use crate::continuation;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -49,7 +50,7 @@ pub fn work(
     let outcome = outcome.map_err(|failure| match progress.dir() {
         // An invalid problem stays invalid; everything else may be mended and the run gone on with.
         Some(dir) if failure.exit != Exit::ProblemInvalid => {
-            failure.and_then(format!("the run is kept: kernelwright resume {}", summary::shell(dir)))
+            failure.and_then(format!("the run is kept: {}", continuation::command(dir, progress.graph())))
         }
         _ => failure,
     })?;
@@ -63,7 +64,8 @@ pub fn work(
         }
         (Stdout::Summary, _) => {
             printer.say("");
-            printer.result(summary::text(&outcome, printer))?;
+            let go_on = continuation::command(&outcome.dir, progress.graph());
+            printer.result(summary::text(&outcome, &go_on, printer))?;
         }
     }
     Ok(summary::exit(&outcome))

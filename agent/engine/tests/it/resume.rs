@@ -123,6 +123,11 @@ async fn a_finished_run_stays_as_it_is_until_it_gets_a_new_budget() {
     let mut watcher = Watcher::default();
     let same = bench.resume(&done.dir, Overrides::default(), &mut watcher).await.unwrap();
     assert_eq!((same.end, watcher.records.len()), (done.end, 0));
+    let mut watcher = Watcher::default();
+    let overrides = Overrides { stall_steps: Some(9), ..Overrides::default() };
+    bench.resume(&done.dir, overrides, &mut watcher).await.unwrap();
+    let holds = |activity: &Activity| matches!(activity, Activity::Remark { text } if text == "the run stays finished: the budget of steps is spent");
+    assert!(watcher.activities.iter().any(holds), "{:?}", watcher.activities);
     let overrides = Overrides { budget: Budget { steps: Some(3), ..Budget::default() }, ..Overrides::default() };
     let more = bench.resume(&done.dir, overrides, &mut Watcher::default()).await.unwrap();
     assert_eq!((more.spend.steps, more.best.unwrap().node), (3, Some(NodeId(3))));
