@@ -17,13 +17,13 @@ pub fn run(context: &Context, args: &Resume) -> Result<Exit, Failure> {
     let settings = context.settings_of(&recorded_model(&history), &flags)?;
     let model = settings.model()?;
     let setup = session::setup(&settings, model)?;
-    let request = ResumeRequest { run_dir, overrides: overrides(context, &args.flags), setup };
+    let request = ResumeRequest { run_dir, overrides: overrides(context, &args.flags)?, setup };
     session::work(context, &args.flags, &history, async |progress, stop| kernelwright_engine::resume(request, progress, stop).await)
 }
 
 /// Only what this command line says: settings files hold for new runs.
-fn overrides(context: &Context, flags: &RunFlags) -> Overrides {
-    Overrides {
+fn overrides(context: &Context, flags: &RunFlags) -> Result<Overrides, Failure> {
+    Ok(Overrides {
         budget: Budget {
             steps: flags.steps,
             evaluations: flags.evaluations,
@@ -34,8 +34,8 @@ fn overrides(context: &Context, flags: &RunFlags) -> Overrides {
         stall_steps: flags.stall,
         target_speedup: flags.target_speedup,
         inner_turns: flags.inner_turns,
-        output: session::output(context, flags),
-    }
+        output: session::output(context, flags)?,
+    })
 }
 
 /// Provider, name and address of the model, as the run recorded them. Where the key is was not recorded and follows the usual rules.

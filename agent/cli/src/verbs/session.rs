@@ -1,6 +1,6 @@
 //! What `optimize` and `resume` have in common: the way from a request to a summary.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use kernelwright_engine::{EngineError, Outcome, Setup, StopToken};
 use kernelwright_model::ClientSettings;
@@ -22,9 +22,19 @@ pub fn setup(settings: &Settings, model: ClientSettings) -> Result<Setup, Failur
     Ok(Setup { model, servers: settings.servers(&executable()?)?, prompts_dir: settings.prompts.clone() })
 }
 
-/// Where the best kernel is also to be written, wherever the run is resumed from.
-pub fn output(context: &Context, flags: &RunFlags) -> Option<PathBuf> {
-    flags.output.as_ref().map(|path| context.environment.folder.join(path))
+/// Where the best kernel is also to be written, wherever the run is resumed from. A place for no file is refused before anything is spent.
+pub fn output(context: &Context, flags: &RunFlags) -> Result<Option<PathBuf>, Failure> {
+    let Some(path) = flags.output.as_ref().map(|path| context.environment.folder.join(path)) else { return Ok(None) };
+    let refuse = |what: &str, hint: &str| {
+        Err(Failure::new(Exit::Usage, format!("--output cannot be written: {what}")).at(path.display().to_string()).hint(hint))
+    };
+    if path.is_dir() {
+        return refuse("it is a folder", "name a file in it");
+    }
+    if !path.parent().is_some_and(Path::is_dir) {
+        return refuse("its folder is not there", "make the folder, or name a file in another one");
+    }
+    Ok(Some(path))
 }
 
 /// Runs the engine under the eyes of the user, and says how it ended.

@@ -39,6 +39,25 @@ fn a_problem_that_is_not_there() {
 }
 
 #[test]
+fn an_output_that_cannot_be_written() {
+    let desk = Desk::new();
+    desk.write("p.py", PROBLEM);
+    desk.write("folder/file", "");
+    let optimize = |output: &str| desk.run(&["optimize", "p.py", "--model", "mailbox:box", "--output", output]);
+    let said = optimize("missing/best.py");
+    assert_eq!(said.code, 2);
+    insta::assert_snapshot!(said.stderr, @r"
+    error: --output cannot be written: its folder is not there
+      where: DESK/missing/best.py
+      hint: make the folder, or name a file in another one
+    ");
+    let said = optimize("folder");
+    assert_eq!(said.code, 2);
+    assert!(said.stderr.starts_with("error: --output cannot be written: it is a folder\n"), "{said:?}");
+    assert!(!desk.path().join("kernelwright-runs").exists(), "nothing is left behind");
+}
+
+#[test]
 fn no_model() {
     let desk = Desk::new();
     desk.write("p.py", PROBLEM);
