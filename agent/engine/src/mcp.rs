@@ -110,7 +110,7 @@ pub(crate) async fn connect(spec: &ServerSpec, log: &Path, progress: UnboundedSe
     let messages = OpenOptions::new().create(true).append(true).open(log).map_err(not_started)?;
     let mut command = tokio::process::Command::new(program);
     command.args(args).process_group(0);
-    for (name, _) in std::env::vars_os().filter(|(name, _)| is_secret(&name.to_string_lossy())) {
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_secret(&name.to_string_lossy(), &spec.secrets)) {
         command.env_remove(name);
     }
     command.envs(env.iter().map(|(name, value)| (name, value)));
@@ -225,10 +225,10 @@ fn output(result: CallToolResult) -> ToolOutput {
     ToolOutput { text: texts.join("\n"), structured: result.structured_content, is_error: result.is_error.unwrap_or(false) }
 }
 
-/// Whether a variable's name says that its value is a secret. Tool servers run other people's code and need none.
-fn is_secret(name: &str) -> bool {
+/// Whether a variable's value is a secret: it is known for one, or its name says so. Tool servers run other people's code and need none.
+fn is_secret(name: &str, known: &[String]) -> bool {
     const WORDS: [&str; 9] = ["KEY", "APIKEY", "TOKEN", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS"];
-    name.to_ascii_uppercase().split('_').any(|part| WORDS.contains(&part))
+    known.iter().any(|known| known == name) || name.to_ascii_uppercase().split('_').any(|part| WORDS.contains(&part))
 }
 
 #[cfg(test)]
@@ -238,10 +238,11 @@ mod tests {
     #[test]
     fn keys_are_kept_from_tool_servers_and_settings_are_not() {
         for name in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "MY_PASSWORD"] {
-            assert!(is_secret(name), "{name}");
+            assert!(is_secret(name, &[]), "{name}");
         }
         for name in ["PATH", "CUDA_VISIBLE_DEVICES", "TOKENIZERS_PARALLELISM", "KERNELWRIGHT_PYTHON", "LD_LIBRARY_PATH", "KEYMAP"] {
-            assert!(!is_secret(name), "{name}");
+            assert!(!is_secret(name, &[]), "{name}");
         }
+        assert!(is_secret("GATEWAY_PAT", &["GATEWAY_PAT".to_owned()]) && !is_secret("GATEWAY_PATH", &["GATEWAY_PAT".to_owned()]));
     }
 }

@@ -99,6 +99,8 @@ pub struct ServerSpec {
     pub total_timeout: Duration,
     /// Tools of it that the run does without: neither the model nor the engine sees them.
     pub leave_out: Vec<String>,
+    /// Variables that hold secrets, whatever they are called: it does not inherit them.
+    pub secrets: Vec<String>,
 }
 
 /// How to get at a tool server.
@@ -110,7 +112,8 @@ pub enum Launch {
         program: PathBuf,
         /// Its arguments.
         args: Vec<String>,
-        /// Variables to set. The rest of the environment is inherited, without anything that looks like a key, token or password.
+        /// Variables to set. The rest of the environment is inherited, without [`ServerSpec::secrets`] and anything that looks like a key,
+        /// token or password.
         env: Vec<(String, String)>,
     },
 }

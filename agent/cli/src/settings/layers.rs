@@ -1,7 +1,7 @@
 //! Layers of settings, from the weakest to the strongest: defaults, the user's file, the project's file, the recorded run that is gone on
 //! with, variables, flags.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::io;
@@ -71,6 +71,8 @@ pub type Recorded = Vec<(&'static str, String)>;
 pub struct Layers {
     settings: BTreeMap<String, Setting>,
     home: Option<PathBuf>,
+    /// Variables that some layer names as the place of a secret, whether or not a stronger one asks another model.
+    secret_variables: BTreeSet<String>,
     /// The settings files that were found, the weakest first.
     pub files: Vec<PathBuf>,
     /// Variables that look like settings and are none.
@@ -109,6 +111,11 @@ impl Layers {
     pub fn get(&self, name: &str) -> Option<&Setting> {
         debug_assert!(Key::find(name).is_some() || name.starts_with("servers."), "{name} is not in the table");
         self.settings.get(name)
+    }
+
+    /// The variables that hold keys and headers for models.
+    pub fn secret_variables(&self) -> impl Iterator<Item = &str> {
+        self.secret_variables.iter().map(String::as_str)
     }
 
     /// All settings with this beginning.
@@ -189,6 +196,7 @@ impl Layers {
     /// Puts a layer over those below. Where it names another provider, what the layers below say about reaching the old one goes: an
     /// address or a key of one provider must not be used with another.
     fn lay_over(&mut self, layer: BTreeMap<String, Setting>) {
+        self.secret_variables.extend(secret_variables(&layer).map(str::to_owned));
         let provider = |settings: &BTreeMap<String, Setting>| settings.get("model.provider").map(|setting| setting.value.clone());
         if let (Some(old), Some(new)) = (provider(&self.settings), provider(&layer))
             && old != new
@@ -201,6 +209,19 @@ impl Layers {
     fn forget_provider(&mut self) {
         self.settings.retain(|name, setting| setting.origin == Origin::Default || !OF_ONE_PROVIDER.contains(&name.as_str()));
     }
+}
+
+/// The variables that a layer names as places of secrets: for the model's key, and for headers.
+fn secret_variables(layer: &BTreeMap<String, Setting>) -> impl Iterator<Item = &str> {
+    let key = layer.get("model.api_key_env").and_then(|setting| match &setting.value {
+        Value::Text(name) => Some(name.as_str()),
+        _ => None,
+    });
+    let headers = layer.get("model.headers").and_then(|setting| match &setting.value {
+        Value::Table(headers) => Some(headers),
+        _ => None,
+    });
+    key.into_iter().chain(headers.into_iter().flat_map(|headers| headers.values().filter_map(|source| source.get("env")?.as_str())))
 }
 
 /// Host and port of an address, as far as they can be told from one that may be none. Recorded addresses leave a usual port out.

@@ -53,19 +53,24 @@ impl Settings {
         for (name, setting) in self.layers.below("servers.") {
             own.insert(name, (setting, read(name, setting)?));
         }
+        let spec = |name: &str, program: &Path, args: Vec<String>, (idle_timeout, total_timeout): (Duration, Duration)| ServerSpec {
+            name: name.to_owned(),
+            launch: Launch::Spawn { program: program.to_path_buf(), args, env: vec![] },
+            idle_timeout,
+            total_timeout,
+            leave_out: vec![],
+            secrets: self.layers.secret_variables().map(str::to_owned).collect(),
+        };
         let mut specs = Vec::new();
         for (name, idle, total) in TOOL_SERVERS {
-            let launch = Launch::Spawn { program: executable.to_path_buf(), args: self.serve_arguments(name), env: vec![] };
-            let built_in = ServerSpec { name: name.to_owned(), launch, idle_timeout: idle, total_timeout: total, leave_out: vec![] };
+            let built_in = spec(name, executable, self.serve_arguments(name), (idle, total));
             specs.push(match own.remove(name) {
                 Some((setting, settings)) => self.changed(built_in, setting, &settings),
                 None => built_in,
             });
         }
         for (name, (setting, settings)) in own {
-            let launch = Launch::Spawn { program: PathBuf::new(), args: vec![], env: vec![] };
-            let nothing = ServerSpec { name: name.to_owned(), launch, idle_timeout: USUAL.0, total_timeout: USUAL.1, leave_out: vec![] };
-            specs.push(self.changed(nothing, setting, &settings));
+            specs.push(self.changed(spec(name, Path::new(""), vec![], USUAL), setting, &settings));
         }
         Ok(specs)
     }

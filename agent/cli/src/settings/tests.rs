@@ -304,6 +304,17 @@ mod the_tool_servers {
     }
 
     #[test]
+    fn do_not_inherit_what_any_layer_names_as_a_secret() {
+        let site = project(
+            "[model]\nprovider = \"openai\"\nname = \"m\"\napi_key_env = \"GATEWAY_PAT\"\nheaders = { X-Team = \"a\", X-Corp = { env = \"CORP_CRED\" } }",
+        );
+        let settings = site.resolve(&[("KERNELWRIGHT_MODEL_API_KEY_ENV", "OTHER_PAT")], &[("model.provider", "anthropic")]).unwrap();
+        for spec in settings.servers(Path::new("kernelwright")).unwrap() {
+            assert_eq!(spec.secrets, ["CORP_CRED", "GATEWAY_PAT", "OTHER_PAT"], "{}", spec.name);
+        }
+    }
+
+    #[test]
     fn can_be_replaced_slowed_down_and_added_to() {
         let text = "[servers.profile]\ncommand = [\"./ncu-server\", \"--gpu\"]\nenv = { LEVEL = \"2\" }\n[servers.evaluate]\nidle_timeout = \"20m\"\n[servers.docs]\ncommand = [\"docs-server\"]";
         insta::assert_snapshot!(launches(text).join("\n"), @r#"

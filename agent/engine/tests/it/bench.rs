@@ -120,6 +120,7 @@ fn server(folder: &Path, fault: &[&str]) -> ServerSpec {
         idle_timeout: Duration::from_secs(60),
         total_timeout: Duration::from_secs(120),
         leave_out: vec![],
+        secrets: vec![],
     }
 }
 
