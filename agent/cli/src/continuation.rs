@@ -7,9 +7,13 @@ use kernelwright_search::{BudgetKind, Graph, Move, Settings, Spend, StopReason, 
 
 use crate::settings::show_duration;
 
+/// Flags that the run does not record, as they were given. Without them it would go on with something else.
+pub type Unrecorded = Vec<(&'static str, String)>;
+
 /// `kernelwright resume` for a run in this folder. Where it is finished, every limit that holds is raised, or the command would do nothing.
-pub fn command(dir: &Path, graph: &Graph) -> String {
+pub fn command(dir: &Path, unrecorded: &Unrecorded, graph: &Graph) -> String {
     let mut words = vec!["kernelwright resume".to_owned(), shell(&dir.display().to_string())];
+    words.extend(unrecorded.iter().map(|(flag, value)| format!("{flag} {}", shell(value))));
     if graph.finished.is_some() {
         words.extend(holding(graph).iter().map(|reason| raised(reason, &graph.spend)));
     }
@@ -93,7 +97,7 @@ mod tests {
             let elapsed_ns = Nanoseconds::from_seconds(30.0 * f64::from(graph.spend.steps));
             graph.apply(&Record { v: 1, seq, at: String::new(), elapsed_ns, event }).unwrap();
         }
-        command(Path::new("/runs/my run"), &graph)
+        command(Path::new("/runs/my run"), &Unrecorded::new(), &graph)
     }
 
     #[track_caller]
@@ -128,6 +132,13 @@ mod tests {
     fn a_run_that_is_not_finished_goes_on_as_it_is() {
         let paused = json!({"type": "run_paused", "reason": "HTTP 503"});
         assert_eq!(after(5, &json!({"budget": {"steps": 5}}), paused), "kernelwright resume '/runs/my run'");
+    }
+
+    #[test]
+    fn what_is_not_recorded_is_said_again() {
+        let unrecorded = vec![("--evaluator", "python3 'my evaluator.py'".to_owned()), ("--threads", "2".to_owned())];
+        let said = command(Path::new("run"), &unrecorded, &Graph::default());
+        assert_eq!(said, r"kernelwright resume run --evaluator 'python3 '\''my evaluator.py'\''' --threads 2");
     }
 
     #[test]

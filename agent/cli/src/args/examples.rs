@@ -29,7 +29,8 @@ Examples:
   kernelwright resume softmax-20260101-120000-1a2b --steps 16
 
 Limits count from the run's start. Limits that are not given stay as they were. The model is the one that the run recorded, unless --model or its \
-variable names another.";
+variable names another. Not recorded, and to be given again: --evaluator, --prompts, --threads, --python, --config and where the key is. The command \
+that a run prints to go on repeats them.";
 
 pub const EVALUATE_EXAMPLES: &str = "\
 Examples:

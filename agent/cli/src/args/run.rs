@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::put;
+use crate::continuation::Unrecorded;
 use crate::settings::{Flags, expand_model};
 
 /// Limits and rules of a run; each replaces a setting.
@@ -169,6 +170,12 @@ impl RunFlags {
         put(&mut flags, "paths.prompts", "--prompts", self.prompts.as_ref());
         put(&mut flags, "paths.runs", "--runs-dir", self.runs_dir.as_ref());
         flags
+    }
+
+    /// What a run does not record of them and a resume needs again.
+    pub fn unrecorded(&self) -> Unrecorded {
+        const NAMES: [&str; 6] = ["--api-key-env", "--api-key-file", "--python", "--threads", "--evaluator", "--prompts"];
+        self.flags().into_iter().filter_map(|(_, text, flag)| NAMES.contains(&flag).then_some((flag, text))).collect()
     }
 }
 

@@ -57,10 +57,12 @@ pub fn work(
     });
     // A question to the model or a server that hangs must not keep the process.
     runtime.shutdown_background();
+    let mut unrecorded = flags.unrecorded();
+    unrecorded.extend(context.config.as_ref().map(|path| ("--config", path.display().to_string())));
     let outcome = outcome.map_err(|failure| match progress.dir() {
         // An invalid problem stays invalid; everything else may be mended and the run gone on with.
         Some(dir) if failure.exit != Exit::ProblemInvalid => {
-            failure.and_then(format!("the run is kept: {}", continuation::command(dir, progress.graph())))
+            failure.and_then(format!("the run is kept: {}", continuation::command(dir, &unrecorded, progress.graph())))
         }
         _ => failure,
     })?;
@@ -74,7 +76,7 @@ pub fn work(
         }
         (Stdout::Summary, _) => {
             printer.say("");
-            let go_on = continuation::command(&outcome.dir, progress.graph());
+            let go_on = continuation::command(&outcome.dir, &unrecorded, progress.graph());
             printer.result(summary::text(&outcome, &go_on, printer))?;
         }
     }

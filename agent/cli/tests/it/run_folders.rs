@@ -62,7 +62,8 @@ fn a_run_goes_on_with_its_own_model_whatever_a_file_names_by_now() {
     let text = std::fs::read_to_string(&log).unwrap().replace("BOX", &desk.path().join("box").display().to_string());
     std::fs::write(log, text).unwrap();
     desk.write("kernelwright.toml", "[model]\nprovider = \"openai\"\nname = \"paid\"\napi_key_env = \"PATH\"\n");
-    let said = desk.run(&["resume", RUN]);
+    let said = desk.run(&["resume", RUN, "--evaluator", "sh judge.sh", "--config", "kernelwright.toml"]);
+    assert!(said.stderr.contains(&format!("{RUN} --evaluator 'sh judge.sh' --config kernelwright.toml\n")), "{said:?}");
     assert!(said.stderr.contains("resumed with mailbox:DESK/box; left: 2 of 2 steps"), "{said:?}");
 }
 
