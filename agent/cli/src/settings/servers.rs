@@ -20,6 +20,9 @@ pub const TOOL_SERVERS: [(&str, Duration, Duration); 3] = [
 /// Limits of a server that sets none.
 const USUAL: (Duration, Duration) = (Duration::from_secs(300), Duration::from_secs(3600));
 
+/// The most that a call of our evaluate server waits for its job. A call that may take longer would end with a job's id in place of a verdict.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+
 /// One `[servers.NAME]` section.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -147,6 +150,13 @@ fn read(name: &str, setting: &Setting) -> Result<ServerSettings, SettingsError> 
     }
     for time in [&settings.idle_timeout, &settings.total_timeout].into_iter().flatten() {
         parse_duration(time).ok_or_else(|| wrong("a server with times such as 90s or 15m", format!("`{time}`")))?;
+    }
+    if let Some(total) = settings.total_timeout.as_deref()
+        && name == "evaluate"
+        && settings.command.is_empty()
+        && parse_duration(total).is_some_and(|total| total > LONGEST_WAIT)
+    {
+        return Err(wrong("a server with a total_timeout of 1h at most, which is as long as its calls can wait", format!("`{total}`")));
     }
     Ok(settings)
 }

@@ -304,6 +304,18 @@ mod the_tool_servers {
     }
 
     #[test]
+    fn are_not_waited_for_longer_than_their_calls_can_wait() {
+        let resolved = |section: &str| project(&format!("[servers.evaluate]\n{section}")).resolve(&[], &[]).map(drop);
+        resolved("total_timeout = \"1h\"").unwrap();
+        resolved("total_timeout = \"2h\"\ncommand = [\"own\"]").unwrap();
+        insta::assert_snapshot!(project("[servers.evaluate]\ntotal_timeout = \"2h\"").refused(&[], &[]), @r"
+        error: `servers.evaluate` has to be a server with a total_timeout of 1h at most, which is as long as its calls can wait, not `2h`
+          where: project/kernelwright.toml:1
+          hint: `kernelwright config show` prints every setting with its value and where it comes from
+        ");
+    }
+
+    #[test]
     fn do_not_inherit_what_any_layer_names_as_a_secret() {
         let site = project(
             "[model]\nprovider = \"openai\"\nname = \"m\"\napi_key_env = \"GATEWAY_PAT\"\nheaders = { X-Team = \"a\", X-Corp = { env = \"CORP_CRED\" } }",
