@@ -68,6 +68,8 @@ class Reference:
         self.carries_state = False
         #: Whether outputs lie in the memory of inputs.
         self.returns_inputs = False
+        #: Which of the inputs' tensors calls write into: results like the outputs.
+        self.written: list[int] = []
         self._double = DoubleRuns(self, device)
 
     def _state(self) -> dict[str, Tensor]:
@@ -85,6 +87,7 @@ class Reference:
         if not self.is_stateful:
             self._snapshot = Snapshot.of(self.module)
         outputs, after, nanoseconds = self.run(inputs)
+        self.written = [i for i, (was, now) in enumerate(zip(tensors_of(inputs), tensors_of(after))) if not same_bits(was, now)]
         given = {tensor.untyped_storage().data_ptr() for tensor in tensors_of(after)}
         self.returns_inputs = any(tensor.untyped_storage().data_ptr() in given for tensor in tensors_of(outputs) if tensor.numel())
         if is_lazy:
@@ -113,7 +116,11 @@ class Reference:
     def _last_of(self, *calls: list[Any]) -> Any:
         """What the last of several calls gives, of which the first finds the initial state."""
         self._snapshot.restore()
-        return [self._plain(self._problem.run(self.module, self.copies(inputs))) for inputs in calls][-1]
+        return [self._results(self._problem.run(self.module, own), own) for own in map(self.copies, calls)][-1]
+
+    def _results(self, outputs: Any, after: list[Any]) -> list[Any]:
+        tensors = tensors_of(after)
+        return [self._plain(outputs), [tensors[i] for i in self.written]]
 
     def renew(self) -> None:
         """Forgets what is known of runs: the next inputs may be of other dtypes and sizes."""
@@ -154,6 +161,11 @@ class Reference:
     def outputs(self, inputs: list[Any]) -> Any:
         """What a call gives."""
         return self.run(inputs)[0]
+
+    def results(self, inputs: list[Any]) -> list[Any]:
+        """What a call gives, and what it writes into its inputs."""
+        outputs, after, _nanoseconds = self.run(inputs)
+        return self._results(outputs, after)
 
     def _plain(self, outputs: Any) -> Any:
         """Outputs as plain tensors, in memory that later calls do not write: a module may return its own buffers."""

@@ -133,11 +133,11 @@ class Trials:
         if not others or self._reference.carries_state:
             return {"names": []}
         inputs = self.base(0)
-        before = self._reference.outputs(inputs)
+        before = self._reference.results(inputs)
         try:
             self._reference.replace_state(others)
-            after = self._reference.outputs(inputs)
-            shows = not agree(before, after) and all(no_answer(outputs, "problem") is None for outputs in (before, after))
+            after = self._reference.results(inputs)
+            shows = not agree(before, after) and all(no_answer(results, "problem") is None for results in (before, after))
         except WorkerError as error:
             if "CUDA error" in error.message:
                 raise

@@ -172,6 +172,21 @@ def get_inputs():
 """
 
 
+WRITTEN = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+
+    def forward(self, x, out):
+        out.copy_(x.mean(dim=0) * self.scale)
+
+def get_inputs():
+    return [torch.rand(4096, 4), torch.zeros(4)]
+"""
 ROUNDED = """import torch
 class Model(torch.nn.Module):
     def forward(self, x):
@@ -260,6 +275,13 @@ def get_inputs():
         self.assertEqual(self.mismatches(IN_PLACE, candidate), [])
         apart = candidate.replace("state.mul_(0.5).add_(x)", "state = state * 0.5 + x")
         self.assertEqual(set(self.mismatches(IN_PLACE, apart)), {"input[1] after the call"})
+
+    def test_what_is_written_into_an_input_counts_as_an_output(self) -> None:
+        trusted = self.start("trusted")
+        loaded, _fds = self.load(trusted, WRITTEN, "cpu")
+        self.assertTrue(loaded["reduces"])
+        trusted.request("draw", entry=0, seed=3, kind="problem")
+        self.assertEqual(trusted.ask("vary", seed=3), {"names": ["scale"]})
 
 
 if __name__ == "__main__":
