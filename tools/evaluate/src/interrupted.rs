@@ -4,7 +4,7 @@
 //! cost is then saved, and every output is right. So there are batches, in places that nobody can foresee, which are stopped several times. Calls
 //! that have not begun by then have to give what their new inputs ask for. The time of such a batch does not count.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kernelwright_harness::Part;
 use kernelwright_protocol::{Backend, Trials};
@@ -73,21 +73,49 @@ pub(crate) async fn check(
 ) -> Result<(), Stop> {
     for _ in 0..attempts(problem.setting.target.backend) {
         let calls = batch();
-        if calls.len() < FEWEST_CALLS || interrupt(problem, candidate, calls, &place, checks).await? {
+        if calls.len() < FEWEST_CALLS {
             break;
+        }
+        match interrupt(problem, candidate, calls, &place, checks).await? {
+            Interruption::Exchanged => break,
+            Interruption::Late => {}
+            Interruption::Claimed => checks.claims += 1,
+        }
+        if checks.claims == CLAIMS {
+            let message = "it says again and again that the last call of a batch has begun, and goes on for longer than calls take";
+            return Err(Stop::rejected("channel_tampering", message));
         }
     }
     Ok(())
 }
 
-/// The same; false where it was over before it was stopped.
+/// What became of a batch that was to be interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Interruption {
+    /// Calls got other inputs.
+    Exchanged,
+    /// It was over before it was stopped, or next to it.
+    Late,
+    /// All calls had begun by its own count, which lies in the candidate's memory, and much of it was to come.
+    Claimed,
+}
+
+/// How often it takes one for a lie. Once it may be a processor that others had.
+const CLAIMS: u32 = 3;
+
+/// Whether a batch goes on for so long after its last call has begun that its count must be wrong. On a GPU calls are launched ahead of what they do.
+fn goes_on(backend: Backend, rest: Duration, per_call: f64, lasting: Duration) -> bool {
+    backend == Backend::Cpu && rest.as_secs_f64() > (2.0 * per_call).max(lasting.as_secs_f64() / 4.0)
+}
+
+/// The same for one batch.
 async fn interrupt(
     problem: &mut Problem,
     candidate: &mut Candidate,
     calls: Vec<Placed>,
     &Place { pair, per_call, unseen, trials }: &Place<'_>,
     checks: &mut Checks,
-) -> Result<bool, Stop> {
+) -> Result<Interruption, Stop> {
     let count = calls.len();
     let lasting = Duration::from_secs_f64(per_call * count as f64);
     let mut ready = late::place(problem, candidate, calls, Some(unseen), 0).await?;
@@ -101,15 +129,18 @@ async fn interrupt(
         counter,
     });
     let mut parts = at_first.into_iter().chain(later);
-    let Some(first) = parts.next() else { return Ok(true) };
+    let Some(first) = parts.next() else { return Ok(Interruption::Late) };
     let mut exchanged: Vec<(usize, u64)> = vec![];
+    let mut is_claimed = false;
     let mut halted = candidate.time_in_parts(&ready.calls, first).await?;
     while let Some((begun, asked)) = halted {
         let numbers = to_exchange(usize::try_from(begun).unwrap_or(usize::MAX), count);
         late::exchange(problem, candidate, &mut ready, unseen, &numbers).await?;
         exchanged.retain(|(number, _)| !numbers.contains(number));
         exchanged.extend(numbers.iter().map(|&number| (number, begun)));
+        let resumed = Instant::now();
         halted = candidate.go_on(asked, parts.next().filter(|_| !numbers.is_empty())).await?;
+        is_claimed = numbers.is_empty() && goes_on(backend, resumed.elapsed(), per_call, lasting);
     }
     tracing::debug!(count, ?exchanged, "a batch was interrupted");
     let (outputs, _) = candidate.held().await?;
@@ -117,7 +148,7 @@ async fn interrupt(
         return Err(Stop::rejected("channel_tampering", "it speaks of other calls than it was asked to make"));
     }
     if exchanged.is_empty() {
-        return Ok(false);
+        return Ok(if is_claimed { Interruption::Claimed } else { Interruption::Late });
     }
     let lasts = outputs.lasting();
     exchanged.retain(|&(number, _)| lasts[number]);
@@ -129,7 +160,7 @@ async fn interrupt(
         let error = comparison.outcome(&label).map_err(|mismatches| Stop::incorrect(mismatches, trials.clone()))?;
         checks.note(error);
     }
-    Ok(true)
+    Ok(if is_claimed { Interruption::Claimed } else { Interruption::Exchanged })
 }
 
 /// The calls, by number, that get other inputs where so many of `count` have begun: the next one, in case they are made a few at a time, and one of those
@@ -154,6 +185,16 @@ mod tests {
             assert!(pairs.len() == 2 && pairs[0] != pairs[1] && pairs.iter().all(|&pair| pair < 6), "{pairs:?}");
         }
         assert_eq!((pairs(Backend::Cpu, 1), pairs(Backend::Cuda, 6).len()), (vec![0], 1));
+    }
+
+    #[test]
+    fn a_batch_of_which_much_is_to_come_has_not_begun_its_last_call() {
+        let claimed = |rest: u64, calls: u32| {
+            let lasting = Duration::from_millis(40);
+            goes_on(Backend::Cpu, Duration::from_millis(rest), lasting.as_secs_f64() / f64::from(calls), lasting)
+        };
+        assert!(claimed(30, 20) && claimed(30, 3) && !claimed(9, 20) && !claimed(20, 3));
+        assert!(!goes_on(Backend::Cuda, Duration::from_millis(30), 1e-3, Duration::from_millis(40)));
     }
 
     #[test]
