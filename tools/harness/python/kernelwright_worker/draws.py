@@ -33,6 +33,7 @@ LABELS = {
     "touched": "the first inputs again, a few elements changed",
     "flipped": "the first inputs again, the signs of a few elements changed",
     "nudged": "last digits changed",
+    "untied": "zeros and denormals moved apart",
 }
 
 #: So many elements are singled out in `uneven` and `spiked` draws, or one in so many where there are few: enough to fall into any large part, and of a
@@ -251,6 +252,17 @@ def _nudge(seed: int) -> Callable[[Tensor], None]:
     return nudge
 
 
+def _untie_zeros(elements: Tensor) -> None:
+    """Moves zeros and denormals apart, by as little as large elements are moved in their last digits."""
+    if not elements.dim():
+        return
+    flat = torch.arange(elements.numel(), device=elements.device, dtype=torch.int64)
+    steps = _scrambled(flat, 1).view(elements.shape) % 11 - 5
+    about = torch.finfo(elements.dtype)
+    size = 16 * about.eps * elements[elements.isfinite()].abs().max() if bool(elements.isfinite().any()) else about.tiny
+    elements.add_(torch.where(elements.abs() < about.tiny, steps.to(elements.dtype) * size, 0))
+
+
 _CHANGES: dict[str, Callable[[Tensor], None]] = {
     "scaled": lambda elements: elements.mul_(100.0),
     "small": lambda elements: elements.mul_(0.01),
@@ -258,4 +270,5 @@ _CHANGES: dict[str, Callable[[Tensor], None]] = {
     "structured": _structure,
     "special": _specialise,
     "tiny": _shrink,
+    "untied": _untie_zeros,
 }

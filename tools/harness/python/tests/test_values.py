@@ -163,6 +163,17 @@ class Draws(unittest.TestCase):
                 most = torch.finfo(dtype).eps * (1 if dtype == torch.bfloat16 else 5 * 128)
                 self.assertLessEqual(float(flat.abs().max()), most * 1.01)
 
+    def test_zeros_and_denormals_are_untied_and_nothing_else_moves(self) -> None:
+        for name in DEVICES:
+            device = torch.device(name)
+            for kind in ("structured", "special"):
+                (drawn,), _skipped = draws.transform([torch.randn(32, 16, device=device)], kind, device)
+                (untied,), _skipped = draws.transform([drawn], "untied", device)
+                small = drawn.abs() < torch.finfo(drawn.dtype).tiny
+                self.assertTrue(same_bits(untied[~small], drawn[~small]))
+                self.assertGreater(untied[small].unique().numel(), 3)
+                self.assertLess(float(untied[small].abs().max()), 1e-4)
+
     def test_a_draw_without_floats_is_skipped(self) -> None:
         _inputs, skipped = draws.transform([torch.arange(3)], "scaled", torch.device("cpu"))
         self.assertIn("no floating-point", skipped or "")
