@@ -224,7 +224,7 @@ def _draw(make: Callable[[], Any], seed: int, device: Device) -> Any:
         try:
             with device.torch:
                 return make()
-        except Exception:  # noqa: BLE001 - numpy raises a TypeError, others what they like; what fails on the CPU too is told
+        except Exception:  # numpy raises a TypeError, others what they like; what fails on the CPU too is told
             pass
     seed_all(seed)
     return make()
