@@ -13,6 +13,8 @@ from .trees import tensors_of
 
 #: Outputs with one number for so many of the inputs are those of a reduction.
 _REDUCED = 1024
+#: What is left of most of a gradient that vanishes, of its size before.
+_VANISHED = 0.01
 
 
 def may_be_noise(result: Comparison) -> bool:
@@ -45,14 +47,17 @@ def nans(outputs: Any) -> int:
 
 
 def gradients_vanish(outputs: Any, before: Any) -> bool:
-    """Whether some gradient is smaller where all inputs are larger than before: of a softmax that saturates, say, all that is left is what rounding leaves
-    of large terms that cancel, and every way of computing it has its own."""
+    """Whether some gradient is smaller where all inputs are larger than before, or most of it is next to nothing: of a softmax that saturates, say, all that
+    is left is what rounding leaves of large terms that cancel, and every way of computing it has its own. A few rows that are nearly tied may have more
+    than all had before."""
 
-    def sizes(value: Any) -> list[float]:
+    def sizes(value: Any) -> list[tuple[float, float]]:
         gradients = [value[name] for name in ("input_gradients", "parameter_gradients")] if isinstance(value, dict) else []
-        return [float(torch.linalg.vector_norm(tensor.to(torch.float64))) for tensor in floating(gradients)]
+        wide = [tensor.abs().to(torch.float64) for tensor in floating(gradients)]
+        return [(float(torch.linalg.vector_norm(tensor)), float(tensor.median())) for tensor in wide]
 
-    return any(size < least for size, least in zip(sizes(outputs), sizes(before)))
+    pairs = zip(sizes(outputs), sizes(before))
+    return any(norm < least or typical < _VANISHED * least_typical for (norm, typical), (least, least_typical) in pairs)
 
 
 def no_answer(outputs: Any, kind: str) -> str | None:
