@@ -59,6 +59,8 @@ const SECTIONS: [&str; 11] = [
 const REPORT: &str = "profile.ncu-rep";
 /// What a machine has once.
 const COUNTERS: &str = "counters";
+/// What is being done while it counts.
+pub(crate) const COUNTING: &str = "counting with Nsight Compute";
 /// Opening the device inside it, and importing Triton.
 const OPEN_LIMIT: Duration = Duration::from_secs(60);
 /// Writing the report after the worker's end.
@@ -135,7 +137,7 @@ impl Ncu {
         let log = session.asked.worker.log().clone();
         // One at a time on this machine: ncu keeps its runs apart by a file in the folder for temporary files, and each worker has one of its own.
         let alone = turn(COUNTERS).await;
-        let Ranged { calls } = session.ask("range", "counting with Nsight Compute").await.map_err(|error| worded(error, &log))?;
+        let Ranged { calls } = session.ask("range", COUNTING).await.map_err(|error| worded(error, &log))?;
         drop(alone);
         let Session { asked, limits, .. } = session;
         let (_scratch, _log) = asked.leave(WRITING).await;

@@ -16,7 +16,7 @@ use crate::ProfileError;
 use crate::capture::{Capture, Rung, Taken, Work};
 use crate::claim::{DescriptionClaim, WorkClaim};
 use crate::descriptions::{self, Descriptions};
-use crate::ncu::Ncu;
+use crate::ncu::{self, Ncu};
 use crate::workers::Workers;
 use crate::{compiled, cpu, ladder, proton, timed};
 
@@ -170,8 +170,8 @@ impl Profiler {
                         .beside(&mut known, request, Taken { capture, before: Vec::new(), work: None, files, passed_over }, say)
                         .await;
                 }
-                // It runs every launch many times over: of thousands of launches the others know the times at least.
-                Err(error) if error.is_obstacle() || profiler == ProfilerKind::Ncu && matches!(error, ProfileError::TimedOut { .. }) => {
+                // Nsight Compute runs every launch many times over: of thousands of launches the others know the times at least.
+                Err(error) if error.is_obstacle() || matches!(error, ProfileError::TimedOut { what: ncu::COUNTING, .. }) => {
                     passed_over.push(format!("{profiler}: {error}. To have it: {}.", error.hint()));
                     // That there is no device says more than that another way is blocked too.
                     obstacle = match obstacle {
