@@ -24,7 +24,7 @@ pub fn run(context: &Context, args: &Optimize) -> Result<Exit, Failure> {
         baselines: settings.evaluate.baselines.clone(),
         evaluation: settings.evaluation_options(),
         runs_dir: settings.runs.clone(),
-        output: session::output(context, &args.run)?,
+        output: session::output(context, &args.run, &settings.runs)?,
         setup: session::setup(&settings, model)?,
     };
     session::work(context, &args.run, &[], async |progress, stop| kernelwright_engine::optimize(request, progress, stop).await)

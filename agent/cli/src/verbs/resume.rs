@@ -1,5 +1,7 @@
 //! `kernelwright resume`: a run that goes on.
 
+use std::path::Path;
+
 use kernelwright_engine::{Overrides, ResumeRequest, Store};
 use kernelwright_protocol::{Dollars, Nanoseconds, Tokens};
 use kernelwright_search::{Budget, Event, Record};
@@ -17,12 +19,12 @@ pub fn run(context: &Context, args: &Resume) -> Result<Exit, Failure> {
     let settings = context.settings_of(&recorded_model(&history), &flags)?;
     let model = settings.model()?;
     let setup = session::setup(&settings, model)?;
-    let request = ResumeRequest { run_dir, overrides: overrides(context, &args.flags)?, setup };
+    let request = ResumeRequest { run_dir, overrides: overrides(context, &args.flags, &settings.runs)?, setup };
     session::work(context, &args.flags, &history, async |progress, stop| kernelwright_engine::resume(request, progress, stop).await)
 }
 
 /// Only what this command line says: settings files hold for new runs.
-fn overrides(context: &Context, flags: &RunFlags) -> Result<Overrides, Failure> {
+fn overrides(context: &Context, flags: &RunFlags, runs: &Path) -> Result<Overrides, Failure> {
     Ok(Overrides {
         budget: Budget {
             steps: flags.steps,
@@ -34,7 +36,7 @@ fn overrides(context: &Context, flags: &RunFlags) -> Result<Overrides, Failure> 
         stall_steps: flags.stall,
         target_speedup: flags.target_speedup,
         inner_turns: flags.inner_turns,
-        output: session::output(context, flags)?,
+        output: session::output(context, flags, runs)?,
     })
 }
 

@@ -23,7 +23,7 @@ pub fn setup(settings: &Settings, model: ClientSettings) -> Result<Setup, Failur
 }
 
 /// Where the best kernel is also to be written, wherever the run is resumed from. A place for no file is refused before anything is spent.
-pub fn output(context: &Context, flags: &RunFlags) -> Result<Option<PathBuf>, Failure> {
+pub fn output(context: &Context, flags: &RunFlags, runs: &Path) -> Result<Option<PathBuf>, Failure> {
     let Some(path) = flags.output.as_ref().map(|path| context.environment.folder.join(path)) else { return Ok(None) };
     let refuse = |what: &str, hint: &str| {
         Err(Failure::new(Exit::Usage, format!("--output cannot be written: {what}")).at(path.display().to_string()).hint(hint))
@@ -31,7 +31,9 @@ pub fn output(context: &Context, flags: &RunFlags) -> Result<Option<PathBuf>, Fa
     if path.is_dir() {
         return refuse("it is a folder", "name a file in it");
     }
-    if !path.parent().is_some_and(Path::is_dir) {
+    // The run makes the folder of runs itself.
+    let is_there = |folder: &Path| folder.is_dir() || folder == context.environment.folder.join(runs);
+    if !path.parent().is_some_and(is_there) {
         return refuse("its folder is not there", "make the folder, or name a file in another one");
     }
     Ok(Some(path))

@@ -55,6 +55,8 @@ fn an_output_that_cannot_be_written() {
     assert_eq!(said.code, 2);
     assert!(said.stderr.starts_with("error: --output cannot be written: it is a folder\n"), "{said:?}");
     assert!(!desk.path().join("kernelwright-runs").exists(), "nothing is left behind");
+    let said = optimize("kernelwright-runs/best.py");
+    assert!(!said.stderr.contains("--output"), "the run makes the folder of runs: {said:?}");
 }
 
 #[test]
