@@ -98,9 +98,14 @@ impl Samples {
 
     /// Whether the speedup is known well enough.
     pub(crate) fn are_enough(&self, contenders: &[(BaselineKind, Nanoseconds)]) -> bool {
+        self.counted(contenders).is_narrow() && !self.are_disturbed(contenders)
+    }
+
+    /// Whether what is told is so wide that something other than the two sides must have had a part in the times.
+    pub(crate) fn are_disturbed(&self, contenders: &[(BaselineKind, Nanoseconds)]) -> bool {
         let counted = self.counted(contenders);
         let (speedup, (low, high)) = counted.speedup_beside(self.control(counted.baseline, contenders).as_ref());
-        counted.is_narrow() && high - low <= NOT_DISTURBED * speedup
+        high - low > NOT_DISTURBED * speedup
     }
 
     /// Whether too few pairs were quiet, and some were, so that more pairs would help.
@@ -197,6 +202,15 @@ mod tests {
         let of = |pairs: usize| samples(&[&baseline[..pairs]], &[1.0; 10][..pairs]);
         assert!(of(9).counted(&CONTENDERS[..1]).is_narrow() && !of(9).are_enough(&CONTENDERS[..1]));
         assert!(of(10).are_enough(&CONTENDERS[..1]), "it is an exception among nine neighbours, as among nine pairs");
+    }
+
+    #[test]
+    fn a_clear_speedup_of_which_a_few_pairs_say_much_less_is_disturbed() {
+        let with_slow = |slow: usize| samples(&[&[2.0; 30]], &[vec![1.6; slow], vec![1.0; 30 - slow]].concat());
+        let ten = samples(&[&[2.0; 10]], &[vec![1.6; 2], vec![1.0; 8]].concat());
+        assert!(ten.are_disturbed(&CONTENDERS[..1]) && !ten.counted(&CONTENDERS[..1]).is_undecided());
+        assert!(!with_slow(2).are_disturbed(&CONTENDERS[..1]), "two of thirty are exceptions");
+        assert!(with_slow(12).are_disturbed(&CONTENDERS[..1]), "twelve of thirty are not");
     }
 
     #[test]
