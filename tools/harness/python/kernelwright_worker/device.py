@@ -75,8 +75,10 @@ class Device:
         self._flags: dict[str, object] = {}
         self._changed_flags: set[str] = set()
         self._flush_buffer: Tensor | None = None
-        # Bound now: a candidate that replaces `torch.cuda.synchronize` only changes its own calls.
-        self._cuda_synchronize = torch.cuda.synchronize
+        if self.is_cuda:
+            # The extension's own, bound now: a candidate that replaces them only changes its own calls. `torch.cuda.synchronize` would look up
+            # others each time it is called.
+            self._exchange_device, self._wait_for_device = torch._C._cuda_exchangeDevice, torch._C._cuda_synchronize
 
     def configure(self, threads: object, policy: dict[str, Any] | None) -> None:
         """Takes over threads and precision flags, the same on both sides, and sets them."""
@@ -124,7 +126,11 @@ class Device:
     def synchronize(self) -> None:
         """Returns when all work submitted to the device is done."""
         if self.is_cuda:
-            self._cuda_synchronize(self.torch)
+            current = self._exchange_device(self.torch.index)
+            try:
+                self._wait_for_device()
+            finally:
+                self._exchange_device(current)
 
     def free_memory(self) -> int | None:
         """Bytes of device memory that nobody uses; `None` on the CPU, whose memory everything shares."""

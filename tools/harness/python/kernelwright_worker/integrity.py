@@ -52,7 +52,7 @@ class Integrity:
             ("torch", torch, _TORCH),
             ("torch.Tensor", Tensor, _TENSOR),
             ("torch.testing", torch.testing, ("assert_close",)),
-            ("torch.cuda", torch.cuda, ("synchronize", "Event", "Stream", "current_stream", "elapsed_time")),
+            ("torch.cuda", torch.cuda, ("torch", "device", "synchronize", "Event", "Stream", "current_stream", "elapsed_time")),
             ("torch.cuda.Event", torch.cuda.Event, ("record", "elapsed_time", "synchronize", "query", "wait")),
             ("torch.cuda.Stream", torch.cuda.Stream, ("synchronize", "wait_stream", "record_event")),
             ("torch._C", torch._C, ("_cuda_synchronize",)),
