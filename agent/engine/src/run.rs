@@ -14,7 +14,7 @@ use crate::error::EngineError;
 use crate::observer::{Activity, Observer};
 use crate::outcome::{End, Outcome};
 use crate::request::{Overrides, ResumeRequest, RunRequest, Setup};
-use crate::session::{Problem, Session, keep_results, outcome};
+use crate::session::{Problem, STOPPED, Session, keep_results, outcome};
 use crate::stop::StopToken;
 use crate::store::Store;
 use crate::toolbox::{Toolbox, WAIT_S};
@@ -115,8 +115,13 @@ async fn work(
     observer: &mut dyn Observer,
     stop: StopToken,
 ) -> Result<Outcome, EngineError> {
-    let tools = match Toolbox::start(&setup.servers, &store, observer).await {
-        Ok(tools) => tools,
+    let tools = match Toolbox::start(&setup.servers, &store, observer, &stop).await {
+        Ok(Some(tools)) => tools,
+        Ok(None) => {
+            write(&mut store, &mut graph, observer, Event::RunPaused { reason: STOPPED.to_owned() })?;
+            store.settle()?;
+            return Ok(outcome(&store, &graph, End::Interrupted));
+        }
         Err(error) => {
             write(&mut store, &mut graph, observer, Event::RunPaused { reason: error.to_string() })?;
             return Err(error.into());

@@ -25,6 +25,9 @@ use crate::stop::StopToken;
 use crate::store::{Store, StoreError};
 use crate::toolbox::{CallEnd, DESCRIBE_TARGET, MEASURE_BASELINE, NEEDED_TOOLS, PROFILE_KERNEL, Toolbox};
 
+/// Why a run is paused that somebody stopped.
+pub(crate) const STOPPED: &str = "stopped by the user";
+
 /// How much is told of why there is no answer, in characters.
 const REASON_CHARACTERS: usize = 200;
 
@@ -109,7 +112,7 @@ impl Session<'_> {
         };
         let pause = match &end {
             Ok(End::Finished(_)) => None,
-            Ok(End::Interrupted) => Some("stopped by the user".to_owned()),
+            Ok(End::Interrupted) => Some(STOPPED.to_owned()),
             Ok(End::Paused { reason }) => Some(reason.clone()),
             Ok(End::Suspended { .. }) => Some("waiting for answers in the mailbox".to_owned()),
             Err(error) => Some(error.to_string()),

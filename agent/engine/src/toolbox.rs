@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
 
 use crate::error::{ServerFailure, ToolServerError};
 use crate::mcp::{CallFailure, Connection, Progress, Tool, ToolOutput, connect};
@@ -78,8 +79,13 @@ pub(crate) struct Restart {
 }
 
 impl Toolbox {
-    /// Starts every server, all at once.
-    pub(crate) async fn start(specs: &[ServerSpec], store: &Store, observer: &mut dyn Observer) -> Result<Self, ToolServerError> {
+    /// Starts every server, all at once. `None` where the user does not wait for it.
+    pub(crate) async fn start(
+        specs: &[ServerSpec],
+        store: &Store,
+        observer: &mut dyn Observer,
+        stop: &StopToken,
+    ) -> Result<Option<Self>, ToolServerError> {
         let (relay, progress) = unbounded_channel();
         let mut starting = Vec::new();
         for spec in specs {
@@ -92,15 +98,24 @@ impl Toolbox {
         }
         let mut toolbox = Self { servers: Vec::new(), progress, relay };
         let mut failure = None;
-        for task in starting {
+        for task in &mut starting {
+            let started = tokio::select! {
+                started = task => started,
+                () = stop.stopping() => break,
+            };
             // A panic in the library is the only way to lose the task.
-            let Ok((spec, log, connection)) = task.await else { continue };
+            let Ok((spec, log, connection)) = started else { continue };
             match connection {
                 Ok(connection) => toolbox.servers.push(Server { spec, log, connection, is_down: false }),
                 Err(what) => failure = Some(ToolServerError { server: spec.name, what, log }),
             }
         }
-        let Some(failure) = failure.or_else(|| toolbox.missing(store)) else { return Ok(toolbox) };
+        if stop.is_stopping() {
+            starting.iter().for_each(JoinHandle::abort);
+            toolbox.close().await;
+            return Ok(None);
+        }
+        let Some(failure) = failure.or_else(|| toolbox.missing(store)) else { return Ok(Some(toolbox)) };
         toolbox.close().await;
         Err(failure)
     }

@@ -104,6 +104,32 @@ async fn giving_up_does_not_wait_for_a_server_that_starts_again() {
     assert_eq!(starts, 2, "it was starting again");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn stopping_does_not_wait_for_servers_that_start() {
+    let mut bench = Bench::new(&two_steps());
+    let well = bench.request.setup.servers[0].launch.clone();
+    let started = bench.folder.path().join("started");
+    let script = format!("touch {}; exec sleep 50", started.display());
+    bench.request.setup.servers[0].launch = Launch::Spawn { program: "/bin/sh".into(), args: vec!["-c".into(), script], env: vec![] };
+    let mut watcher = Watcher::default();
+    let stop = watcher.stop.clone();
+    let impatient = tokio::spawn(async move {
+        while !started.exists() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        stop.save_and_stop();
+    });
+    let outcome = tokio::time::timeout(Duration::from_secs(30), bench.optimize(&mut watcher)).await.expect("it ends at once").unwrap();
+    impatient.await.unwrap();
+    assert_eq!(outcome.end, End::Interrupted);
+    let Some(Event::RunPaused { reason }) = watcher.records.last().map(|record| &record.event) else { panic!("{:?}", watcher.records) };
+    assert_eq!(reason, "stopped by the user");
+
+    bench.request.setup.servers[0].launch = well;
+    let outcome = bench.resume(&outcome.dir, Overrides::default(), &mut Watcher::default()).await.unwrap();
+    assert_eq!(outcome.found, RunOutcome::Improved);
+}
+
 fn remarks(watcher: &Watcher) -> Vec<&str> {
     let texts = watcher.activities.iter().filter_map(|activity| match activity {
         Activity::Remark { text } => Some(text.as_str()),
