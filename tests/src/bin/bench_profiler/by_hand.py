@@ -47,6 +47,9 @@ def synchronize(device):
 
 def main(problem, candidate, device, profiler, report):
     device = torch.device(device)
+    if device.type == "cuda":
+        # Triton launches on the current device, wherever tensors are.
+        torch.cuda.set_device(device)
     inputs = [value.to(device) for value in load("problem", problem).get_inputs()]
     model = load("candidate", candidate).ModelNew().to(device)
 
