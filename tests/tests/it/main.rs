@@ -10,6 +10,7 @@ mod bottlenecks;
 mod builds;
 mod captures;
 mod compile;
+mod demo;
 mod evaluate;
 mod examples;
 mod jobs;
