@@ -34,9 +34,10 @@ fn most_pairs(backend: Backend) -> usize {
     }
 }
 
-/// How many pairs more there are, once. On a GPU where the most of them do not tell which side is faster and differ by more than would matter, or where
-/// a few were disturbed so much that a fast kernel would rank below a slow one: what disturbed a few of them weighs less among many. On a CPU where other work disturbed too many of them. Their number is fixed before they are
-/// taken, since going on until the interval says something would have it say too much.
+/// How many pairs more there are, once. On a GPU where the most of them do not tell which side is faster and differ by more than would matter, or
+/// where a few were disturbed so much that a fast kernel would rank below a slow one: what disturbed a few of them weighs less among many. On a CPU
+/// where other work disturbed too many of them. Their number is fixed before they are taken, since going on until the interval says something would
+/// have it say too much.
 fn more_pairs(backend: Backend) -> usize {
     match backend {
         Backend::Cpu => 17,
