@@ -23,7 +23,7 @@ use crate::samples::{FEWEST_PAIRS, Samples};
 use crate::singles;
 use crate::statistics::{median, spread};
 use crate::verdict::Stop;
-use crate::waits::{Waits, share};
+use crate::waits::Waits;
 use crate::wire::share_memory;
 
 /// The most pairs where the request names no number: a device of one's own is quieter than processors that others use too.
@@ -346,9 +346,9 @@ pub(crate) async fn time_candidate(
     checks: &Checks,
     &Session { backend, returned, returns_inputs, .. }: &Session,
 ) -> Result<Timed, Stop> {
-    let (waits, own) = (Waits::of(candidate.pid(), backend), Waits::of_supervisor(backend));
+    let waits = Waits::of(candidate.pid(), backend);
     let Batch { wall, stopping, inner } = candidate.time(calls).await?;
-    let (waited, own) = (waits.since(), own.since());
+    let waited = waits.share(wall);
     // It is stopped now. What it still does while it is asked where its outputs lie is charged to the batch, and nobody asks it again.
     let (outputs, asked) = candidate.held().await?;
     if outputs.count() != calls.len() {
@@ -371,8 +371,8 @@ pub(crate) async fn time_candidate(
     Ok(Timed {
         calls: calls.len(),
         per_call: charged.as_secs_f64().max(1e-9) / calls.len() as f64,
-        clock: disagreement(wall.saturating_sub(overhead), inner, waited + own, calls.len()),
-        waited: share(waited, wall),
+        clock: disagreement(wall.saturating_sub(overhead), inner, calls.len()),
+        waited,
         overwritten: lasting.contains(&false),
         unverified,
     })

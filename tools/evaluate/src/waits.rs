@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use kernelwright_protocol::Backend;
-use rustix::process::getpid;
 
 /// What a process had waited before a batch.
 #[derive(Debug)]
@@ -20,25 +19,11 @@ impl Waits {
         Self { pid, before: (backend == Backend::Cpu).then(|| waited(pid)).flatten() }
     }
 
-    /// The same for this process.
-    pub(crate) fn of_supervisor(backend: Backend) -> Self {
-        Self::of(getpid().as_raw_nonzero().get(), backend)
-    }
-
-    /// What was waited since, by all threads together; nothing where the system does not say.
-    pub(crate) fn since(&self) -> Duration {
-        self.before.and_then(|before| Some(waited(self.pid)?.saturating_sub(before))).unwrap_or_default()
-    }
-
-    /// The same as a share of the batch's time.
+    /// What was waited since, by all threads together, as a share of the batch's time; 0 where the system does not say.
     pub(crate) fn share(&self, batch: Duration) -> f64 {
-        share(self.since(), batch)
+        let since = self.before.and_then(|before| Some(waited(self.pid)?.saturating_sub(before)));
+        since.unwrap_or_default().as_secs_f64() / batch.as_secs_f64().max(1e-9)
     }
-}
-
-/// What was waited, as a share of a batch's time.
-pub(crate) fn share(waited: Duration, batch: Duration) -> f64 {
-    waited.as_secs_f64() / batch.as_secs_f64().max(1e-9)
 }
 
 /// What all threads of a process have waited so far, added up: the second figure of their `schedstat`.
