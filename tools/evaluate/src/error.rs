@@ -100,7 +100,7 @@ pub enum EvaluateError {
     #[error("the evaluation was cancelled")]
     Cancelled,
     /// The kernel does not let the supervisor read the candidate's memory.
-    #[error("this system does not allow reading a worker's memory: {0}")]
+    #[error("a worker's memory cannot be read: {0}")]
     Memory(std::io::Error),
 }
 

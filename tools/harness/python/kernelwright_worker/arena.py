@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import mmap
 import os
+import time
 from typing import Any
 
 import torch
@@ -19,6 +21,7 @@ _ALIGNMENT = 64
 _WRITE_LIMIT = 1 << 30
 _F_ADD_SEALS = 1033
 _SEALS = 0x1 | 0x2 | 0x4 | 0x8  # F_SEAL_SEAL | SHRINK | GROW | WRITE
+_PATIENCE_S = 10.0
 
 
 def write_arena(tensors: list[Tensor]) -> tuple[int, list[dict[str, Any]]]:
@@ -34,11 +37,24 @@ def write_arena(tensors: list[Tensor]) -> tuple[int, list[dict[str, Any]]]:
         os.ftruncate(fd, end)
         for tensor, entry in zip(tensors, entries):
             _write(fd, entry["offset"], window_of(tensor).cpu())
-        fcntl.fcntl(fd, _F_ADD_SEALS, _SEALS)
+        _seal(fd)
     except BaseException:
         os.close(fd)
         raise
     return fd, entries
+
+
+def _seal(fd: int) -> None:
+    """`EBUSY` while the kernel holds a page of the file in passing, or a process just forked off has not yet become another program."""
+    since = time.monotonic()
+    while True:
+        try:
+            fcntl.fcntl(fd, _F_ADD_SEALS, _SEALS)
+            return
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() - since > _PATIENCE_S:
+                raise
+        time.sleep(0.001)
 
 
 def _write(fd: int, offset: int, window: Tensor) -> None:

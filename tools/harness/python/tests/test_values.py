@@ -7,8 +7,10 @@ import ctypes
 import dataclasses
 import gc
 import math
+import mmap
 import os
 import socket
+import threading
 import unittest
 
 from support import DEVICES
@@ -16,6 +18,7 @@ from support import DEVICES
 import torch
 from torch.cuda import _utils as cuda_utils
 
+from kernelwright_worker import arena as arenas
 from kernelwright_worker import draws, launches, recipes
 from kernelwright_worker.arena import Arena, write_arena
 from kernelwright_worker.channel import Channel, WorkerError, serve
@@ -85,6 +88,18 @@ class Trees(unittest.TestCase):
         for change in (lambda: os.pwrite(fd, b"x", 0), lambda: os.ftruncate(fd, 0)):
             with self.assertRaises(PermissionError):
                 change()
+
+    def test_an_arena_that_is_busy_for_a_moment_is_sealed(self) -> None:
+        fd = os.memfd_create("kernelwright-test", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        self.addCleanup(os.close, fd)
+        os.ftruncate(fd, 1)
+        writable = mmap.mmap(fd, 1)
+        holder = threading.Timer(0.05, writable.close)
+        holder.start()
+        self.addCleanup(holder.join)
+        arenas._seal(fd)
+        with self.assertRaises(PermissionError):
+            os.pwrite(fd, b"x", 0)
 
 
 class Copies(unittest.TestCase):

@@ -2,13 +2,18 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::process::Pid;
 
 /// Where windows start inside an arena: a multiple of what any vector load wants.
 const ALIGNMENT: u64 = 64;
+
+/// How long a file may stay busy before that is an error: far longer than moving a page or starting a program takes.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is worth a thread of its own when memory is written, and how many there are at most: it is bandwidth that ends it.
 const BYTES_PER_THREAD: u64 = 4 << 20;
@@ -68,8 +73,22 @@ pub(crate) fn read(pid: Pid, windows: &[Window]) -> io::Result<Arena> {
     // SAFETY: the mapping made above, of the same length; no reference into it is left.
     unsafe { munmap(base, length)? };
     copied?;
-    fcntl_add_seals(&fd, SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    seal(&fd)?;
     Ok(Arena { fd, offsets })
+}
+
+/// Makes sure that nobody can change the file any more.
+///
+/// The kernel says `EBUSY` while somebody else holds a page of the file (moving pages about and reclaiming them does so in passing) or a process just
+/// forked off this one has not yet become another program. Either ends by itself.
+fn seal(fd: impl AsFd) -> io::Result<()> {
+    let since = Instant::now();
+    loop {
+        match fcntl_add_seals(&fd, SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL) {
+            Err(Errno::BUSY) if since.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(1)),
+            other => return Ok(other?),
+        }
+    }
 }
 
 /// Writes into windows of process `pid`, which should be stopped, each from its offset in an arena.
@@ -188,6 +207,23 @@ mod tests {
         assert_eq!(copy, [9; 10]);
         file.rewind().unwrap();
         assert!(file.write_all(b"changed").is_err());
+    }
+
+    #[test]
+    fn an_arena_that_is_busy_for_a_moment_is_sealed() {
+        let fd = memfd_create("kernelwright-test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        ftruncate(&fd, 1).unwrap();
+        // SAFETY: a fresh mapping of our own file, unmapped below as it was made.
+        let base = unsafe { mmap(std::ptr::null_mut(), 1, ProtFlags::WRITE, MapFlags::SHARED, &fd, 0).unwrap() } as usize;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(50));
+                // SAFETY: the mapping made above, of the same length; nothing refers to it.
+                unsafe { munmap(base as *mut _, 1).unwrap() };
+            });
+            seal(&fd).unwrap();
+        });
+        assert!(rustix::io::write(&fd, b"changed").is_err());
     }
 
     #[test]
