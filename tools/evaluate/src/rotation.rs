@@ -119,11 +119,13 @@ fn spots(among: u64, most: u64, stir: u32) -> impl Iterator<Item = Stirred> {
     (0..spots).map(spot)
 }
 
-/// Elements of a tensor with a structure in the place of others and of their mirror images.
+/// Elements of a tensor with a structure in the place of others of their group and of their mirror images.
 fn stirred_in_places(places: &Places, stir: u32) -> impl Iterator<Item = Stirred> {
-    let Places { elements, mirrors, .. } = places;
-    let among = elements.len().min(mirrors.len()) as u64;
-    spots(among, among, stir).flat_map(|Stirred { from, to, count }| {
+    let groups = places.groups.max(1);
+    let among = places.elements.len().min(places.mirrors.len()) / groups;
+    let group = mixed(stir, 0, 4) as usize % groups;
+    let [elements, mirrors] = [&places.elements, &places.mirrors].map(|all| &all[group * among..][..among]);
+    spots(among as u64, among as u64, stir).flat_map(|Stirred { from, to, count }| {
         let (from, to, mirror) = (elements[from as usize], elements[to as usize], mirrors[to as usize]);
         [to, mirror].into_iter().take(if mirror == to { 1 } else { 2 }).map(move |to| Stirred { from, to, count })
     })
@@ -204,21 +206,37 @@ mod tests {
         Inputs { tree: Value::Null, tensors, arena: None, label: String::new(), decides: false, structures: structures.into() }
     }
 
-    /// The same figures as in the trusted worker's tests (`test_values.py`).
-    #[test]
-    fn only_elements_with_a_place_are_moved_and_their_mirror_images_too() {
-        // Of a symmetric matrix of four rows without its corners.
-        let form = Places { shape: vec![4, 4], strides: vec![4, 1], ..Places::default() };
-        let places = Places { elements: vec![0, 1, 5, 6, 10, 15], mirrors: vec![0, 4, 5, 9, 10, 15], unit: 4, ..form.clone() };
-        let inputs = inputs(&[&tensor("float32", &[4, 4], &[4, 1])], vec![Some(places)]);
-        assert!(is_possible(&inputs));
+    /// Which element of 16 comes in the place of each.
+    fn sources(inputs: &Inputs, stir: u32) -> Vec<u64> {
         let mut layers = Layers::default();
-        layers.add(Window { address: 0, bytes: 64 }, &inputs, 0, Recipe::Rotated { by: 3, stir: 7 });
+        layers.add(Window { address: 0, bytes: 64 }, inputs, 0, Recipe::Rotated { by: 3, stir });
         let mut values: Vec<u64> = vec![99; 16];
         for (piece, from) in layers.in_order().concat() {
             (0..piece.bytes / 4).for_each(|i| values[(piece.address / 4 + i) as usize] = (from - 1000) / 4 + i);
         }
-        assert_eq!(values, [6, 1, 2, 3, 1, 5, 5, 7, 8, 5, 1, 11, 12, 13, 14, 0]);
+        values
+    }
+
+    /// The same figures as in the trusted worker's tests (`test_structure.py`).
+    #[test]
+    fn elements_stay_in_their_group_and_which_one_is_moved_changes() {
+        let columns: Vec<u64> = (0..4).flat_map(|column| (0..4).map(move |row| 4 * row + column)).collect();
+        let form = Places { shape: vec![4, 4], strides: vec![4, 1], ..Places::default() };
+        let places = Places { elements: columns.clone(), mirrors: columns, groups: 4, unit: 4, ..form };
+        let inputs = inputs(&[&tensor("int32", &[4, 4], &[4, 1])], vec![Some(places)]);
+        assert_eq!(sources(&inputs, 7), [0, 1, 14, 3, 4, 5, 6, 7, 8, 9, 2, 11, 12, 13, 2, 15]);
+        assert_eq!(sources(&inputs, 8), [0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 7, 12, 13, 14, 3]);
+    }
+
+    /// The same figures as in the trusted worker's tests (`test_structure.py`).
+    #[test]
+    fn only_elements_with_a_place_are_moved_and_their_mirror_images_too() {
+        // Of a symmetric matrix of four rows without its corners.
+        let form = Places { shape: vec![4, 4], strides: vec![4, 1], ..Places::default() };
+        let places = Places { elements: vec![0, 1, 5, 6, 10, 15], mirrors: vec![0, 4, 5, 9, 10, 15], groups: 1, unit: 4, ..form.clone() };
+        let inputs = inputs(&[&tensor("float32", &[4, 4], &[4, 1])], vec![Some(places)]);
+        assert!(is_possible(&inputs));
+        assert_eq!(sources(&inputs, 7), [6, 1, 2, 3, 1, 5, 5, 7, 8, 5, 1, 11, 12, 13, 14, 0]);
         let fixed = Inputs { structures: vec![Some(form)].into(), ..inputs };
         assert!(!is_possible(&fixed));
         let other = Inputs { tensors: vec![tensor("float32", &[2, 8], &[8, 1])], ..fixed };

@@ -61,6 +61,8 @@ pub(crate) struct Places {
     pub(crate) elements: Vec<u64>,
     /// The element that always has the same value as each; itself where there is none.
     pub(crate) mirrors: Vec<u64>,
+    /// Elements come in so many groups of the same length, one after the other; those of one group are moved about at a time.
+    pub(crate) groups: usize,
     /// The bytes of an element.
     pub(crate) unit: u64,
     /// The form of the tensor: in a draw of another one these are not its elements.

@@ -199,7 +199,7 @@ class Moves:
     def spots(self, wanted: list[Recipe]) -> tuple[Tensor, Tensor] | None:
         """Single elements for each recipe that stirs: where they go to and where they come from, over what `runs` has put there; one in each of up to
         `singles` segments. In the same way as in the supervisor (`rotation.rs`)."""
-        among = self.count if self.structure is None else self.structure.places.numel()
+        among = self.count if self.structure is None else self.structure.places.shape[1]
         spots = self.singles if self.structure is None else min(among, _SPOTS)
         if not any(recipe.stir for recipe in wanted) or spots < 1 or self.structure is None and self.rows < 2:
             return None
@@ -209,8 +209,9 @@ class Moves:
         to, source = index * segment + _mixed(stir, index, 2) % segment, _mixed(stir, index, 3) % among
         if self.structure is None:
             return to, source
-        places = self.structure.places
-        return torch.cat([places[to], self.structure.mirrors[to]], 1), torch.cat([places[source]] * 2, 1)
+        places, mirrors = self.structure.places, self.structure.mirrors
+        group = _mixed(stir, 0, 4) % places.shape[0]
+        return torch.cat([places[group, to], mirrors[group, to]], 1), torch.cat([places[group, source]] * 2, 1)
 
 
 def _mixed(stir: Any, index: Any, kind: int) -> Any:

@@ -20,6 +20,8 @@ from .trees import tensors_of
 
 #: Places of which elements are moved about, at most.
 _MOST_PLACES = 4096
+#: Columns of integers of which one is moved about at a time, at most.
+_MOST_COLUMNS = 64
 #: One zero in so many may be so by chance: numbers drawn from 0 to 1 are zero now and then.
 _BY_CHANCE = 256
 #: Fewer values than this come in ascending order by chance.
@@ -35,6 +37,7 @@ class Structure:
     #: Of an element, in bytes.
     unit: int
     #: Elements that may take each other's values, counted in its window as it lies in memory, and the mirror image of each; itself where there is none.
+    #: Each row is a group of its own; what moves elements about takes one of the groups.
     places: Tensor
     mirrors: Tensor
     #: Where it is zero, if there are such places.
@@ -63,7 +66,7 @@ class Structure:
 
     def to_json(self) -> dict[str, Any]:
         """What a supervisor has to know that only moves bytes, and of tensors of which form."""
-        places = {"elements": self.places.tolist(), "mirrors": self.mirrors.tolist()}
+        places = {"elements": self.places.flatten().tolist(), "mirrors": self.mirrors.flatten().tolist(), "groups": self.places.shape[0]}
         return {**places, "unit": self.unit, "shape": list(self.shape), "strides": list(self.strides)}
 
     def told(self) -> str:
@@ -124,7 +127,7 @@ def _floats(first: Tensor, second: Tensor) -> Structure | None:
         allowed &= ~zeros
     if symmetric:
         allowed = allowed.triu()
-    places = _some(allowed.view(-1).nonzero().view(-1))
+    places = _some(allowed.view(-1).nonzero().view(-1), _MOST_PLACES)[None]
     mirrors = places
     if symmetric:
         side = first.shape[-1]
@@ -148,10 +151,13 @@ def _integers(first: Tensor, second: Tensor) -> Structure:
     different, and where they are in order, offsets: such ones are not moved.
     """
     words = [tensor.contiguous().view(WORDS[tensor.dtype.itemsize]) for tensor in (first, second)]
-    places = torch.empty(0, dtype=torch.int64, device=first.device)
+    places = torch.empty(1, 0, dtype=torch.int64, device=first.device)
     if all(not _is_ascending(word) and _repeats(word, -1) and (_rows(word) == 1 or _repeats(word, 0)) for word in words):
-        count, columns = first.numel(), first.shape[-1] if _rows(first) > 1 else 1
-        places = _some(torch.arange(random.SystemRandom().randrange(columns), count, columns, device=first.device))
+        columns = first.shape[-1] if _rows(first) > 1 else 1
+        # Elements that share memory do so across columns.
+        some = _some(torch.arange(columns), 1 if overlaps(first) else _MOST_COLUMNS)
+        rows = _some(torch.arange(first.numel() // columns), _MOST_PLACES // some.numel())
+        places = (some[:, None] + rows * columns).to(first.device)
     return _over(first, places, places)
 
 
@@ -165,18 +171,20 @@ def _repeats(words: Tensor, dimension: int) -> bool:
     return bool((ordered[..., 1:] == ordered[..., :-1]).any())
 
 
-def _some(places: Tensor) -> Tensor:
-    """Some thousand of many places; which ones nobody knows who only knows the problem."""
-    if places.numel() <= _MOST_PLACES:
+def _some(places: Tensor, most: int) -> Tensor:
+    """Some of many places; which ones nobody knows who only knows the problem."""
+    if places.numel() <= most:
         return places
-    chosen = random.SystemRandom().sample(range(places.numel()), _MOST_PLACES)
+    chosen = random.SystemRandom().sample(range(places.numel()), most)
     return places[torch.tensor(sorted(chosen), device=places.device)]
 
 
 def _over(tensor: Tensor, places: Tensor, mirrors: Tensor, *what: Any) -> Structure:
     """The structure of a tensor with these places, counted in the order of its elements."""
-    # Elements that share memory are one place.
-    places, mirrors = torch.stack([_in_window(tensor, counted) for counted in (places, mirrors)]).unique(dim=1)
+    places, mirrors = torch.stack([_in_window(tensor, counted) for counted in (places, mirrors)])
+    if overlaps(tensor):
+        # Elements that share memory are one place.
+        places, mirrors = torch.stack([places, mirrors]).unique(dim=-1)
     return Structure(tensor.shape, tensor.stride(), tensor.dtype.itemsize, places, mirrors, *what)
 
 

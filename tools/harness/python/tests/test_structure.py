@@ -34,7 +34,7 @@ class Structures(unittest.TestCase):
         mirrored = self.found(symmetric)
         assert mirrored is not None
         self.assertEqual((mirrored.zeros, mirrored.symmetric, mirrored.places.numel()), (None, True, 36))
-        self.assertTrue(all((a // 8, a % 8) == (b % 8, b // 8) for a, b in zip(mirrored.places.tolist(), mirrored.mirrors.tolist())))
+        self.assertTrue(all((a // 8, a % 8) == (b % 8, b // 8) for a, b in zip(mirrored.places[0].tolist(), mirrored.mirrors[0].tolist())))
         ordered = self.found(lambda: torch.randn(3, 9).sort().values)
         assert ordered is not None
         self.assertEqual((ordered.ascending, ordered.places.numel()), (True, 0))
@@ -56,13 +56,13 @@ class Structures(unittest.TestCase):
     def test_places_are_where_elements_lie(self) -> None:
         strided = self.found(lambda: torch.randn(6, 8)[:, ::2])
         assert strided is not None
-        self.assertEqual((strided.told(), strided.unit, strided.places.tolist()), ("", 4, [8 * row + 2 * column for row in range(6) for column in range(4)]))
+        self.assertEqual((strided.told(), strided.unit, strided.places.tolist()), ("", 4, [[8 * row + 2 * column for row in range(6) for column in range(4)]]))
         expanded = self.found(lambda: torch.randn(1, 4).expand(5, 4))
         assert expanded is not None
-        self.assertEqual(expanded.places.tolist(), [0, 1, 2, 3])
+        self.assertEqual(expanded.places.tolist(), [[0, 1, 2, 3]])
         upper = self.found(lambda: torch.tril(torch.rand(3, 3)).T)
         assert upper is not None
-        self.assertEqual(sorted(upper.places.tolist()), [0, 3, 4, 6, 7, 8])
+        self.assertEqual(sorted(upper.places[0].tolist()), [0, 3, 4, 6, 7, 8])
 
     def test_zeros_by_chance_do_not_hide_those_of_every_draw(self) -> None:
         def make() -> torch.Tensor:
@@ -78,10 +78,14 @@ class Structures(unittest.TestCase):
     def test_integers_are_moved_where_they_are_alone_and_need_not_differ(self) -> None:
         values = self.found(lambda: torch.randint(0, 9, (40, 12)))
         assert values is not None
-        self.assertEqual((len(values.places), len({place % 12 for place in values.places.tolist()}), values.unit, values.told()), (40, 1, 8, ""))
+        self.assertEqual((values.places.tolist(), values.unit, values.told()), ([list(range(column, 480, 12)) for column in range(12)], 8, ""))
+        many = self.found(lambda: torch.randint(0, 9, (400, 300)))
+        assert many is not None
+        self.assertEqual(many.places.shape, (64, 64))
+        self.assertTrue(all(len({place % 300 for place in column}) == 1 and len(set(column)) == 64 for column in many.places.tolist()))
         flags = self.found(lambda: torch.rand(64) > 0.5)
         assert flags is not None
-        self.assertEqual(flags.places.tolist(), list(range(64)))
+        self.assertEqual(flags.places.tolist(), [list(range(64))])
         for make in (lambda: torch.randperm(64), lambda: torch.randint(0, 5, (64,)).cumsum(0), lambda: torch.stack([torch.randperm(64)] * 2), lambda: torch.arange(9)):
             fixed = self.found(make)
             assert fixed is not None
@@ -127,10 +131,22 @@ class Structures(unittest.TestCase):
 class Moves(unittest.TestCase):
     def test_only_elements_with_a_place_are_moved_and_their_mirror_images_too(self) -> None:
         # The same figures as in the supervisor's test (`rotation.rs`).
-        places, mirrors = torch.tensor([0, 1, 5, 6, 10, 15]), torch.tensor([0, 4, 5, 9, 10, 15])
+        places, mirrors = torch.tensor([[0, 1, 5, 6, 10, 15]]), torch.tensor([[0, 4, 5, 9, 10, 15]])
         known = structure.Structure(torch.Size((4, 4)), (4, 1), 4, places, mirrors, symmetric=True)
         (moved,) = recipes.apply([torch.arange(16.0).view(4, 4)], recipes.Recipe(rotate=3, stir=7), torch.device("cpu"), [known])
         self.assertEqual(moved.flatten().tolist(), [6, 1, 2, 3, 1, 5, 5, 7, 8, 5, 1, 11, 12, 13, 14, 0])
+
+    def test_elements_stay_in_their_group_and_which_one_is_moved_changes(self) -> None:
+        # The same figures as in the supervisor's test (`rotation.rs`).
+        columns = torch.arange(16).view(4, 4).T.contiguous()
+        known = structure.Structure(torch.Size((4, 4)), (4, 1), 4, columns, columns)
+        inputs = [torch.arange(16, dtype=torch.int32).view(4, 4)]
+        for stir, expected in (
+            (7, [0, 1, 14, 3, 4, 5, 6, 7, 8, 9, 2, 11, 12, 13, 2, 15]),
+            (8, [0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 7, 12, 13, 14, 3]),
+        ):
+            (moved,) = recipes.apply(inputs, recipes.Recipe(rotate=3, stir=stir), torch.device("cpu"), [known])
+            self.assertEqual(moved.flatten().tolist(), expected)
 
     def test_no_row_stays_as_it_was_where_single_elements_of_all_are_moved(self) -> None:
         for shape in ((4096, 2), (300, 20, 8), (1, 700)):
