@@ -12,7 +12,7 @@ use crate::batch::{Calls, Room, wanted};
 use crate::calibration::{calibrate, overhead};
 use crate::candidate::{Batch, Candidate};
 use crate::checks::{Checks, Turn};
-use crate::clocks::{agree, disagreement, time_of};
+use crate::clocks::{self, disagreement, time_of};
 use crate::cores::SameCore;
 use crate::correctness::{Returned, returned_inputs};
 use crate::draws::{DrawKind, random_below};
@@ -234,7 +234,7 @@ pub(crate) async fn measure(
         }
     }
     verify(problem, unverified, &mut checks, &session.trials).await?;
-    agree(&samples.clocks)?;
+    clocks::settle(problem, candidate, &session, &mut calls, &mut checks, &mut samples, (overhead, candidate_calls)).await?;
     late::forget_unseen(problem, unseen.as_ref()).await?;
     singles::charge(problem, candidate, &session, &mut calls, &mut checks, &mut samples, (overhead, candidate_calls)).await?;
     candidate.clear().await?;
@@ -315,7 +315,7 @@ pub(crate) struct Timed {
     /// Seconds of one call.
     pub(crate) per_call: f64,
     /// By how much its clock disagrees.
-    clock: f64,
+    pub(crate) clock: f64,
     /// What its threads waited for processors, as a share of its time.
     pub(crate) waited: f64,
     /// Whether calls wrote their outputs where those of other calls lay.
