@@ -22,6 +22,9 @@ struct CodeClaim {
     limits: Vec<String>,
 }
 
+/// How many processors threads may wait for on average before it is said: at every start of work they wait a little.
+const DISTURBED: f64 = 0.1;
+
 /// Counts while a loaded module is called, then has the profiler watch some calls.
 pub(crate) async fn capture(session: &mut Session, threads: usize) -> Result<Capture, ProfileError> {
     let counters = Counters::start(session.asked.worker.pid());
@@ -33,9 +36,17 @@ pub(crate) async fn capture(session: &mut Session, threads: usize) -> Result<Cap
     code.note(&mut call);
     capture.profiler = ProfilerKind::Cpu;
     capture.call = call;
+    capture.limits.extend(disturbed(&capture.call));
     capture.limits.extend(missing.map(|missing| format!("No cycles, instructions, cache or branch misses: {missing}.")));
     capture.limits.extend(sentences(code.limits));
     Ok(capture)
+}
+
+/// What to make of times that were taken while threads waited for processors.
+fn disturbed(call: &Figures) -> Option<String> {
+    let awaited = call.get(Metric::ProcessorsAwaited).filter(|awaited| *awaited > DISTURBED)?;
+    let awaited = Metric::ProcessorsAwaited.show(awaited);
+    Some(format!("Other work had processors: threads waited for {awaited} of them on average, and calls took longer by it."))
 }
 
 impl CodeClaim {

@@ -12,8 +12,17 @@ use kernelwright_protocol::{Figures, Metric};
 pub(super) struct Account {
     processor: Option<Duration>,
     page_faults: Option<u64>,
-    /// Times a thread lost its processor, by thread.
-    lost: BTreeMap<i32, u64>,
+    /// By thread.
+    threads: BTreeMap<i32, Thread>,
+}
+
+/// What became of a thread on its way to a processor.
+#[derive(Clone, Copy, Debug, Default)]
+struct Thread {
+    /// Times it lost its processor.
+    lost: u64,
+    /// What it waited for one that others had; a system may not tell.
+    waited: Option<Duration>,
 }
 
 /// The threads of a process.
@@ -24,17 +33,26 @@ pub(super) fn threads(pid: i32) -> Vec<i32> {
 
 impl Account {
     pub(super) fn of(pid: i32) -> Self {
-        let lost = threads(pid).into_iter().filter_map(|thread| Some((thread, lost(pid, thread)?))).collect();
-        Self { processor: processor_time(pid), page_faults: page_faults(pid), lost }
+        let known = |thread| Some((thread, Thread { lost: lost(pid, thread)?, waited: waited(pid, thread) }));
+        Self {
+            processor: processor_time(pid),
+            page_faults: page_faults(pid),
+            threads: threads(pid).into_iter().filter_map(known).collect(),
+        }
     }
 
     /// What was used since an earlier account.
     pub(super) fn since(&self, before: &Self) -> Self {
-        let earlier = |thread: &i32| before.lost.get(thread).copied().unwrap_or(0);
+        let beyond = |(id, now): (&i32, &Thread)| {
+            // A thread that has begun since had waited for nothing then.
+            let then = before.threads.get(id).copied().unwrap_or(Thread { lost: 0, waited: Some(Duration::ZERO) });
+            let waited = now.waited.zip(then.waited).map(|(now, then)| now.saturating_sub(then));
+            (*id, Thread { lost: now.lost.saturating_sub(then.lost), waited })
+        };
         Self {
             processor: self.processor.zip(before.processor).map(|(now, then)| now.saturating_sub(then)),
             page_faults: self.page_faults.zip(before.page_faults).map(|(now, then)| now.saturating_sub(then)),
-            lost: self.lost.iter().map(|(thread, now)| (*thread, now.saturating_sub(earlier(thread)))).collect(),
+            threads: self.threads.iter().map(beyond).collect(),
         }
     }
 
@@ -43,8 +61,10 @@ impl Account {
         let mut figures = Figures::default();
         figures.set_known(Metric::ProcessorsBusy, self.processor.map(|used| used.as_secs_f64() / wall.as_secs_f64()));
         figures.set_known(Metric::PageFaults, self.page_faults.map(|faults| faults as f64 / calls));
-        if !self.lost.is_empty() {
-            figures.set(Metric::ContextSwitches, self.lost.values().sum::<u64>() as f64 / calls);
+        if !self.threads.is_empty() {
+            let waited: Option<Duration> = self.threads.values().map(|thread| thread.waited).sum();
+            figures.set_known(Metric::ProcessorsAwaited, waited.map(|waited| waited.as_secs_f64() / wall.as_secs_f64()));
+            figures.set(Metric::ContextSwitches, self.threads.values().map(|thread| thread.lost).sum::<u64>() as f64 / calls);
         }
         figures
     }
@@ -65,6 +85,12 @@ fn page_faults(pid: i32) -> Option<u64> {
     // The program's name may hold spaces and brackets; the fields behind its last bracket do not: the 8th is `minflt`, the 10th `majflt`.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     Some(fields.get(7)?.parse::<u64>().ok()? + fields.get(9)?.parse::<u64>().ok()?)
+}
+
+/// The second figure of `schedstat`.
+fn waited(pid: i32, thread: i32) -> Option<Duration> {
+    let text = fs::read_to_string(Path::new("/proc").join(format!("{pid}/task/{thread}/schedstat"))).ok()?;
+    text.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
 fn lost(pid: i32, thread: i32) -> Option<u64> {

@@ -4,7 +4,7 @@ use kernelwright_protocol::{
     Cause,
     Metric::{
         BranchMissShare, CacheMissShare, CopyRateShare, GapNs, KernelBusyShare, KernelTimeNs, LaunchesPerCall, MatrixRateShare,
-        PageFaultShare, ProcessorsAllowed, ProcessorsBusyShare, ScalarLoops, TrafficRatio, VectorLoops, VectorShare,
+        PageFaultShare, ProcessorsAllowed, ProcessorsAwaited, ProcessorsBusyShare, ScalarLoops, TrafficRatio, VectorLoops, VectorShare,
     },
 };
 
@@ -127,7 +127,13 @@ pub(crate) const RULES: &[Rule] = &[
             when: &[below(ProcessorsBusyShare, 0.6), above(ProcessorsAllowed, 2.0)],
             says: "{processors_busy} of {processors_allowed} processors work",
         }],
-        cleared: &[Show { when: &[above(ProcessorsBusyShare, 0.85)], says: "{processors_busy} of {processors_allowed} processors work" }],
+        cleared: &[
+            Show {
+                when: &[above(ProcessorsBusyShare, 0.85), above(ProcessorsAwaited, 0.1)],
+                says: "{processors_busy} of {processors_allowed} processors work, and threads wait for {processors_awaited} that other work has",
+            },
+            Show { when: &[above(ProcessorsBusyShare, 0.85)], says: "{processors_busy} of {processors_allowed} processors work" },
+        ],
         symptom_of: &[Cause::Interpreter],
         at_ceiling: AtCeiling::Silent,
         cost: cost::idle_processors,

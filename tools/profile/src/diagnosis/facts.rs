@@ -95,7 +95,8 @@ impl Facts {
             }
         }
         if let Some((busy, allowed)) = figures.get(Metric::ProcessorsBusy).zip(figures.get(Metric::ProcessorsAllowed)) {
-            figures.set(Metric::ProcessorsBusyShare, busy / allowed.max(1.0));
+            let awaited = figures.get(Metric::ProcessorsAwaited).unwrap_or(0.0);
+            figures.set(Metric::ProcessorsBusyShare, ((busy + awaited) / allowed.max(1.0)).min(1.0));
         }
         if let Some((faults, wall)) = figures.get(Metric::PageFaults).zip(wall) {
             let at_once = figures.get(Metric::ProcessorsBusy).unwrap_or(1.0).max(1.0);

@@ -129,6 +129,21 @@ fn a_scalar_loop_on_one_of_two_processors() {
 }
 
 #[test]
+fn threads_that_wait_for_processors_are_not_too_few() {
+    let told = |awaited: f64| {
+        let figures = [(Metric::ProcessorsBusy, 0.6), (Metric::ProcessorsAwaited, awaited), (Metric::ProcessorsAllowed, 2.0)];
+        let capture = Capture { call: figures.into_iter().collect(), profiler: ProfilerKind::Cpu, ..capture(kernel(&[], &[])) };
+        let findings = diagnose(&capture, Place::Cpu, Surroundings::default(), None);
+        let cleared = findings.ruled_out.iter().find(|one| one.cause == Cause::TooFewThreads).map(|one| one.because.clone());
+        (causes(&findings), cleared)
+    };
+    assert_eq!(told(0.4).0, [Cause::TooFewThreads], "one thread, which had a processor for six tenths of the time");
+    let (causes, cleared) = told(1.3);
+    assert_eq!(causes, []);
+    assert_eq!(cleared.unwrap(), "0.60 of 2 processors work, and threads wait for 1.30 that other work has");
+}
+
+#[test]
 fn what_is_outside_operators_is_pythons_where_there_is_no_other_code() {
     let of = |call: Figures| {
         let mut outside = kernel(&[], &[]);

@@ -185,7 +185,7 @@ pub enum Metric {
     KernelTimeNs,
     /// Wall time of a call outside kernels, for each launch.
     GapNs,
-    /// Processors at work, of those allowed.
+    /// Processors at work, or waited for while other work had them, of those allowed.
     ProcessorsBusyShare,
     /// Time that page faults take, at half a microsecond each, of the wall time of a call.
     PageFaultShare,
@@ -208,6 +208,8 @@ pub enum Metric {
     ContextSwitches,
     /// Processors at work on average.
     ProcessorsBusy,
+    /// Processors that its threads waited for on average while other work had them.
+    ProcessorsAwaited,
     /// Processors it was allowed.
     ProcessorsAllowed,
     /// Width of the widest vector instructions in its machine code.
