@@ -68,13 +68,18 @@ def set_by_hand(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def dependent(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of a state that were drawn at random and are no independent ones: copies of others, and matrices with orthogonal rows or columns."""
+    """The tensors of a state that follow from others or from parts of themselves, though they were not set by hand: copies, the sizes of another's rows,
+    matrices with orthogonal rows or columns, and such whose rows are all the same."""
     alike: dict[tuple[object, ...], list[str]] = {}
     for name, tensor in state.items():
         if tensor.is_floating_point() and tensor.dtype.itemsize >= 2 and tensor.numel() > 1 and _is_plain(tensor):
             alike.setdefault((tuple(tensor.shape), tensor.dtype, *tensor.detach().reshape(-1)[:_ROWS].tolist()), []).append(name)
     copies = {name for names in alike.values() if len(names) > 1 and all(same_bits(state[names[0]], state[name]) for name in names) for name in names}
-    found = {name: state[name] for names in alike.values() for name in names if name in copies or _is_orthogonal(state[name].detach())}
+    rows = [tensor.detach() for tensor in state.values() if tensor.is_floating_point() and tensor.dim() > 1 and _is_plain(tensor)]
+    follows = (_is_orthogonal, _has_equal_rows, lambda tensor: any(_are_sizes(tensor, other) for other in rows))
+    found = {
+        name: state[name] for names in alike.values() for name in names if name in copies or any(told(state[name].detach()) for told in follows)
+    }
     return {name: tensor for name, tensor in found.items() if _mark(tensor) is None and bool(tensor.isfinite().all())}
 
 
@@ -285,6 +290,22 @@ def _is_orthogonal(tensor: Tensor) -> bool:
         if not bool((products - expected).abs().max() <= _ORTHOGONAL * products[0, 0]):
             return False
     return bool(products[0, 0] > 0)
+
+
+def _has_equal_rows(tensor: Tensor) -> bool:
+    """Whether all rows are the first one: what is made once and repeated."""
+    if tensor.dim() < 2 or tensor.shape[0] < 2:
+        return False
+    return all(bool((rows == tensor[0]).all()) for rows in (tensor[:2], tensor))
+
+
+def _are_sizes(tensor: Tensor, rows: Tensor) -> bool:
+    """Whether a tensor has the size of each of another's rows, as a weight's magnitude has when it is kept apart from its direction."""
+    if tensor.numel() != rows.shape[0] or tensor.device != rows.device:
+        return False
+    sizes, count = tensor.reshape(-1).double(), rows.shape[0]
+    pairs = ((sizes[:some], rows[:some].reshape(some, -1).double().norm(dim=1)) for some in (1, count))
+    return all(bool(torch.allclose(own, other, rtol=1e-5, atol=0.0)) for own, other in pairs)
 
 
 def _is_tiny(flat: Tensor) -> bool:

@@ -1,4 +1,4 @@
-"""Runs of a reference in float64: what its outputs would be without rounding, where it has such a form and that is to be believed."""
+"""Runs of a reference in float64: what its results would be without rounding, where it has such a form and that is to be believed."""
 
 from __future__ import annotations
 
@@ -54,8 +54,11 @@ class Runs(Protocol):
     def copied(self) -> nn.Module:
         """The module once more, as it is before a call."""
 
-    def outputs(self, inputs: list[Any]) -> Any:
-        """What a call gives at declared precision."""
+    def results(self, inputs: list[Any]) -> Any:
+        """What a call gives at declared precision, and what it writes into its inputs."""
+
+    def of_written(self, after: list[Any]) -> list[Any]:
+        """Those inputs after a call that calls write into."""
 
     def initial_state(self) -> dict[str, Tensor]:
         """Parameters and buffers by name, as they are before the first call."""
@@ -122,7 +125,7 @@ class DoubleRuns:
         # The first way moves inputs by less than a product of TF32 is off.
         for seed in range(1, 1 + _NOISE_NUDGES):
             try:
-                moved = distances(baseline, self._runs.outputs(transform(inputs, "nudged", self._device.torch, seed)[0]))
+                moved = distances(baseline, self._runs.results(transform(inputs, "nudged", self._device.torch, seed)[0]))
             except WorkerError as error:
                 if "CUDA error" in error.message:
                     raise
@@ -153,14 +156,14 @@ class DoubleRuns:
         try:
             if self._module is None or self._runs.is_stateful:
                 self._module = self._runs.copied().double()
-            outputs = self._run_casting(inputs)
+            results = self._run_casting(inputs)
         except Exception as error:  # hard-coded dtypes, hooks, memory: whatever the reason, the baseline itself is the fallback
             self._module = None
             if self._device.is_cuda:
                 torch.cuda.empty_cache()
             raise NoDouble(f"it does not run in float64: {type(error).__name__}") from error
         self._lasted_ns = perf_counter_ns() - start
-        return outputs
+        return results
 
     def _run_casting(self, inputs: list[Any]) -> Any:
         """A float64 run of a forward pass that may make or cast tensors by itself, which do not always fit the others then."""
@@ -169,13 +172,13 @@ class DoubleRuns:
             if self._module is None:
                 self._module = self._runs.copied().double()
             try:
-                outputs = self._run_wide(self._module, inputs, torch.float64, way())
+                results = self._run_wide(self._module, inputs, torch.float64, way())
             except Exception as error:
                 failures.append(error)
                 self._module = None
             else:
                 self._way = way
-                return outputs
+                return results
         raise failures[0]
 
     def _run_lifted(self, inputs: list[Any]) -> Any:
@@ -184,20 +187,20 @@ class DoubleRuns:
             return None
         casts = Lifted()
         try:
-            outputs = self._run_wide(self._runs.copied().double(), inputs, torch.float64, casts)
+            results = self._run_wide(self._runs.copied().double(), inputs, torch.float64, casts)
         except Exception:  # dtypes that do not fit, memory: whatever the reason, there is the other run
             if self._device.is_cuda:
                 torch.cuda.empty_cache()
             return None
-        return outputs if casts.has_lifted else None
+        return results if casts.has_lifted else None
 
     def _run_wide(self, module: nn.Module, inputs: list[Any], dtype: torch.dtype, casts: AbstractContextManager[Any] | None = None) -> Any:
         wide = map_tensors(inputs, partial(_upcast, dtype=dtype))
         with torch.no_grad(), casts or nullcontext():
-            outputs = module(*wide)
+            results = [module(*wide), self._runs.of_written(wide)]
         self._device.synchronize()
-        tensors_of(outputs)
-        return outputs
+        tensors_of(results)
+        return results
 
 
 def _upcast(tensor: Tensor, dtype: torch.dtype) -> Tensor:
@@ -211,19 +214,19 @@ def _align(baseline: Any, precise: Any) -> Any:
     """The float64 value in the form of the baseline's: floating tensors and floats from it, everything else from the baseline."""
     if isinstance(baseline, Tensor):
         if not isinstance(precise, Tensor) or precise.shape != baseline.shape:
-            raise NoDouble("its outputs have another form in float64")
+            raise NoDouble("its results have another form in float64")
         if not (baseline.is_floating_point() or baseline.is_complex()):
             return precise.detach().to(baseline.device) if precise.dtype == baseline.dtype else baseline
         if baseline.is_complex() != precise.is_complex() or not (precise.is_floating_point() or precise.is_complex()):
-            raise NoDouble("its outputs have another type in float64")
+            raise NoDouble("its results have another type in float64")
         return _narrow(precise.detach().to(baseline.device), baseline.dtype)
     if isinstance(baseline, (list, tuple)):
         if not isinstance(precise, (list, tuple)) or len(precise) != len(baseline):
-            raise NoDouble("its outputs have another form in float64")
+            raise NoDouble("its results have another form in float64")
         return type(baseline)(_align(b, e) for b, e in zip(baseline, precise))
     if isinstance(baseline, Mapping):
         if not isinstance(precise, Mapping) or precise.keys() != baseline.keys():
-            raise NoDouble("its outputs have another form in float64")
+            raise NoDouble("its results have another form in float64")
         return {key: _align(baseline[key], precise[key]) for key in baseline}
     return precise if isinstance(baseline, (float, complex)) and type(precise) is type(baseline) else baseline
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import mmap
 import os
 import sys
 import time
@@ -48,6 +49,7 @@ class Integrity:
         watched: list[tuple[str, Any, tuple[str, ...]]] = [
             ("time", time, _CLOCKS),
             ("gc", gc, ("collect", "disable", "enable", "freeze")),
+            ("mmap", mmap, ("mmap",)),
             ("os", os, ("_exit",)),
             ("torch", torch, _TORCH),
             ("torch.Tensor", Tensor, _TENSOR),

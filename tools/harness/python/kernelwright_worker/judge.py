@@ -13,6 +13,8 @@ from .reference import Expectation, Reference
 from .trees import decode
 from .trials import Trials
 
+#: The path of an input that was written into, while it is compared.
+_WRITTEN = "input"
 #: What is said where outputs are those of another mode.
 _IN_TRAINING = "; these are its outputs in training mode, and modules are judged in eval mode, where batch norm takes its running statistics"
 
@@ -38,9 +40,11 @@ class Judge:
         if body.get("after") is not None:
             after = decode(body["after"], arena.tensors(body["after_tensors"]))
             self._compare_after(self._trials.base(entry), expectation, after, result)
+        else:
+            after = self._trials.base(entry)
         # Noise that makes no difference on the problem's own inputs may do so on others: that is nobody's fault.
         if self._trials.kind(entry) != "problem" and may_be_noise(result):
-            undecided = self._undecided(self._trials.base(entry), expectation.outputs.baseline, outputs)
+            undecided = self._undecided(self._trials.base(entry), expectation.results(), [outputs, self._reference.of_written(after)])
             if undecided is not None:
                 return {**Comparison().to_json(), "undecided": undecided}
         return result.to_json()
@@ -57,11 +61,11 @@ class Judge:
             comparisons.append(self._verify(call, arena, expected[key]))
         return comparisons
 
-    def _undecided(self, inputs: list[Any], baseline: Any, outputs: Any) -> str | None:
-        """Why outputs that are not what is expected say nothing against a candidate, if so."""
+    def _undecided(self, inputs: list[Any], baseline: Any, results: Any) -> str | None:
+        """Why results that are not what is expected say nothing against a candidate, if so."""
         if not self._reference.repeats(inputs, baseline):
             return "the reference gives other outputs for it each time"
-        if self._reference.is_as_sensitive(inputs, baseline, outputs):
+        if self._reference.is_as_sensitive(inputs, baseline, results):
             return "rounding decides: the reference gives outputs as far apart for inputs that differ in their last digits"
         return None
 
@@ -75,14 +79,15 @@ class Judge:
                 continue
             path = f"input[{i}] after the call"
             # What is written into an input is an output.
-            rules = expectation.outputs
-            found = compare(Expected(expected, expected, NanRule.MUST_MATCH if untouched else rules.nan, precision=rules.precision), got, path)
+            rules = None if untouched else expectation.written.get(i)
+            found = compare(rules or Expected(expected, expected, precision=expectation.outputs.precision), got, _WRITTEN)
             if untouched and not found.mismatches:
-                found.add(path, "within tolerance of what it was, but not the same")
+                found.add(_WRITTEN, "within tolerance of what it was, but not the same")
             for mismatch in found.mismatches:
                 if untouched:
                     mismatch["detail"] = f"changed, which the reference does not do: {mismatch['detail']}"
-                result.mismatches.append(mismatch)
+                    mismatch["error_over_tolerance"] = None
+                result.mismatches.append({**mismatch, "output": path + mismatch["output"].removeprefix(_WRITTEN)})
 
     def _verify(self, call: dict[str, Any], arena: Arena, answer: _Answer) -> dict[str, Any] | None:
         """Compares what a timed call gave; None where the reference has no answer for its inputs.
@@ -92,19 +97,23 @@ class Judge:
         actual = decode(call["outputs"], arena.tensors(call["tensors"]))
         try:
             expectation = answer.at_declared_precision()
-            result = compare(expectation.outputs, actual, "output")
+            result = self._judged(call, arena, answer, expectation, actual)
             if result.mismatches:
                 expectation = answer.exact()
-                result = compare(expectation.outputs, actual, "output")
-            if may_be_noise(result) and not self._reference.repeats(answer.inputs, expectation.outputs.baseline):
+                result = self._judged(call, arena, answer, expectation, actual)
+            if may_be_noise(result) and not self._reference.repeats(answer.inputs, expectation.results()):
                 return None
         except WorkerError as error:
             if "CUDA error" in error.message:
                 raise
             return None
+        return result.to_json()
+
+    def _judged(self, call: dict[str, Any], arena: Arena, answer: _Answer, expectation: Expectation, actual: Any) -> Comparison:
+        result = compare(expectation.outputs, actual, "output")
         if call.get("after") is not None:
             self._compare_after(answer.inputs, expectation, decode(call["after"], arena.tensors(call["after_tensors"])), result)
-        return result.to_json()
+        return result
 
 
 class _Answer:

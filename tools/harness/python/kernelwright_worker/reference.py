@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from time import perf_counter_ns
 from typing import Any
 
@@ -44,10 +43,16 @@ class Expectation:
     outputs: Expected
     #: The inputs after the call; None where the call leaves them alone.
     after: list[Any] | None
+    #: What is expected of those inputs that the problem writes into, by number: results like the outputs.
+    written: dict[int, Expected]
     #: Whether the expected values are float64.
     double: bool
     #: Whether it gives other integers in float64, more than a few: ties that are none there.
     integers_differ: bool = False
+
+    def results(self) -> list[Any]:
+        """The outputs, and what is written into inputs, at declared precision."""
+        return [self.outputs.baseline, [expected.baseline for expected in self.written.values()]]
 
 
 class Reference:
@@ -68,7 +73,7 @@ class Reference:
         self.carries_state = False
         #: Whether outputs lie in the memory of inputs.
         self.returns_inputs = False
-        #: Which of the inputs' tensors calls write into: results like the outputs.
+        #: Which inputs calls write into: results like the outputs.
         self.written: list[int] = []
         self._double = DoubleRuns(self, device)
 
@@ -87,7 +92,7 @@ class Reference:
         if not self.is_stateful:
             self._snapshot = Snapshot.of(self.module)
         outputs, after, nanoseconds = self.run(inputs)
-        self.written = [i for i, (was, now) in enumerate(zip(tensors_of(inputs), tensors_of(after))) if not same_bits(was, now)]
+        self.written = [i for i, (was, now) in enumerate(zip(inputs, after)) if not are_same(was, now)]
         given = {tensor.untyped_storage().data_ptr() for tensor in tensors_of(after)}
         self.returns_inputs = any(tensor.untyped_storage().data_ptr() in given for tensor in tensors_of(outputs) if tensor.numel())
         if is_lazy:
@@ -119,8 +124,11 @@ class Reference:
         return [self._results(self._problem.run(self.module, own), own) for own in map(self.copies, calls)][-1]
 
     def _results(self, outputs: Any, after: list[Any]) -> list[Any]:
-        tensors = tensors_of(after)
-        return [self._plain(outputs), [tensors[i] for i in self.written]]
+        return [self._plain(outputs), self.of_written(after)]
+
+    def of_written(self, after: list[Any]) -> list[Any]:
+        """Those inputs after a call that calls write into."""
+        return [after[i] for i in self.written]
 
     def renew(self) -> None:
         """Forgets what is known of runs: the next inputs may be of other dtypes and sizes."""
@@ -179,10 +187,10 @@ class Reference:
         plain = {id(old): new for old, new in zip(tensors_of(outputs), kept)}
         return map_tensors(outputs, lambda tensor: plain[id(tensor)])
 
-    def repeats(self, inputs: list[Any], outputs: Any) -> bool:
-        """Whether it gives these outputs again, within what a candidate may be off."""
-        expected = Expected(outputs, outputs, extent=Extent.FIRST_MISMATCH, precision=self._device.precision)
-        return not any(compare(expected, self.outputs(inputs), "output").mismatches for _ in range(_REPEATS))
+    def repeats(self, inputs: list[Any], results: Any) -> bool:
+        """Whether it gives these results again, within what a candidate may be off."""
+        expected = Expected(results, results, extent=Extent.FIRST_MISMATCH, precision=self._device.precision)
+        return not any(compare(expected, self.results(inputs), "output").mismatches for _ in range(_REPEATS))
 
     def in_training_gives(self, inputs: list[Any], outputs: Any) -> bool:
         """Whether the module gives these outputs in training mode, where that shows: norms take the batch's own statistics."""
@@ -201,19 +209,19 @@ class Reference:
         mismatches = compare(Expected(first, first, precision=self._device.precision), second, "output").mismatches
         return any(mismatch["error_over_tolerance"] is None or mismatch["error_over_tolerance"] >= _FAR for mismatch in mismatches)
 
-    def is_as_sensitive(self, inputs: list[Any], baseline: Any, outputs: Any) -> bool:
-        """Whether outputs are no further from the reference's than its own for inputs that differ in their last digits: where a softmax of large values
+    def is_as_sensitive(self, inputs: list[Any], baseline: Any, results: Any) -> bool:
+        """Whether results are no further from the reference's than its own for inputs that differ in their last digits: where a softmax of large values
         saturates, say, rounding decides, and every order of adding up has its own."""
         try:
-            moved = self.outputs(transform(inputs, "nudged", self._device.torch)[0])
+            moved = self.results(transform(inputs, "nudged", self._device.torch)[0])
         except WorkerError as error:
             if "CUDA error" in error.message:
                 raise
             return False
-        outputs = map_tensors(outputs, lambda tensor: tensor.to(self._device.torch))
-        apart, least = distances(baseline, outputs), distances(baseline, moved)
+        results = map_tensors(results, lambda tensor: tensor.to(self._device.torch))
+        apart, least = distances(baseline, results), distances(baseline, moved)
         # Distances are those of what is finite.
-        alike = all(torch.equal(torch.isfinite(a), torch.isfinite(b)) for a, b in zip(leaves(baseline), leaves(outputs)))
+        alike = all(torch.equal(torch.isfinite(a), torch.isfinite(b)) for a, b in zip(leaves(baseline), leaves(results)))
         return alike and len(apart) == len(least) > 0 and all(a.typical <= b.typical and a.worst <= b.worst for a, b in zip(apart, least))
 
     def copies(self, inputs: list[Any]) -> list[Any]:
@@ -222,48 +230,67 @@ class Reference:
 
     def expect(self, inputs: list[Any], nan: NanRule, double: bool = True) -> Expectation:
         """What a call with these inputs should give; without `double` only at declared precision."""
-        baseline, after, _nanoseconds = self.run(inputs)
-        changed = any(not same_bits(a, b) for a, b in zip(tensors_of(inputs), tensors_of(after)))
-        of = partial(
-            Expected, nan=nan, precision=self._device.precision, nearby=partial(self._nearby, inputs), without_nan=partial(self._without_nan, inputs)
-        )
+        outputs, after, _nanoseconds = self.run(inputs)
+        left = None if are_same(inputs, after) else after
+        baseline = [outputs, self.of_written(after)]
+
+        def found(precise: Any, is_double: bool, differ: bool = False, **known: Any) -> Expectation:
+            def part(*path: int) -> Expected:
+                return Expected(
+                    _at(baseline, path),
+                    _at(precise, path),
+                    nan=nan,
+                    precision=self._device.precision,
+                    nearby=lambda: (_at(results, path) for results in self._nearby(inputs)),
+                    without_nan=lambda: (_at(results, path) for results in self._without_nan(inputs)),
+                    **known,
+                )
+
+            return Expectation(part(0), left, {i: part(1, at) for at, i in enumerate(self.written)}, is_double, differ)
+
         if not double:
-            return Expectation(of(baseline, baseline), after if changed else None, False)
+            return found(baseline, False)
         # An output may be a view of an input that later work reuses; nothing else holds these copies, so no further copy is needed.
         try:
             precise = self._double.aligned(baseline, inputs)
         except NoDouble:
-            return Expectation(of(baseline, baseline), after if changed else None, False)
+            return found(baseline, False)
         apart = distances(precise, baseline)
         gap = self._double.gap(inputs, baseline, precise, apart)
         if gap is Gap.ANOTHER:
             # On other inputs it may be the same one.
             differ = any(one.typical > 0 for one, leaf in zip(apart, leaves(baseline)) if not (leaf.is_floating_point() or leaf.is_complex()))
-            return Expectation(of(baseline, baseline), after if changed else None, False, differ)
+            return found(baseline, False, differ)
         # Numbers become tensors for a moment only, whose identities others may have later.
         lasting = {id(tensor) for tensor in tensors_of(precise)}
         measured = {id(leaf): distance for leaf, distance in zip(leaves(precise), apart) if id(leaf) in lasting}
-        return Expectation(of(baseline, precise, noisy=gap is Gap.NOISE, distances=measured), after if changed else None, True)
+        return found(precise, True, noisy=gap is Gap.NOISE, distances=measured)
 
     def _nearby(self, inputs: list[Any]) -> Iterator[Any]:
-        """Outputs for inputs whose last digits differ, each time others."""
+        """Results for inputs whose last digits differ, each time others."""
         for seed in range(_NUDGES):
             changed, reason = transform(inputs, "nudged", self._device.torch, seed)
             if reason is not None:
                 return
-            yield self.outputs(changed)
+            yield self.results(changed)
 
     def _without_nan(self, inputs: list[Any]) -> Iterator[Any]:
-        """Outputs for inputs with finite values in the place of NaN, and of infinities, of which differences and quotients are NaN."""
+        """Results for inputs with finite values in the place of NaN, and of infinities, of which differences and quotients are NaN."""
         for finite in _FINITE:
 
             def replaced(tensor: Tensor) -> Tensor:
                 return tensor.masked_fill_(~torch.isfinite(tensor), finite) if tensor.is_floating_point() else tensor
 
-            yield self.outputs(map_tensors(self.copies(inputs), replaced))
+            yield self.results(map_tensors(self.copies(inputs), replaced))
 
     def copied(self) -> nn.Module:
         """The module once more, as it is before a call."""
         if self.is_stateful:
             self._snapshot.restore()
         return copy.deepcopy(self.module)
+
+
+def _at(results: Any, path: tuple[int, ...]) -> Any:
+    for index in path:
+        results = results[index]
+    return results

@@ -16,6 +16,9 @@ from torch import Tensor
 
 from .layout import fresh_copy, window_of
 
+# Bound before a candidate could put another in its place, whose memory is shared.
+_mmap = mmap.mmap
+
 _PAGE = 4096
 #: Where windows begin in their pages: every multiple of what torch aligns to, in an order without a step that an allocator could have too.
 _STARTS = random.Random(0).sample(range(0, _PAGE, 64), _PAGE // 64)
@@ -53,7 +56,7 @@ def _mapped(sources: list[Tensor], calls: range) -> list[list[Tensor]]:
             start = end + _STARTS[(call + number * _APART) % len(_STARTS)]
             places.append(start)
             end = -(-(start + source.numel()) // _PAGE) * _PAGE
-    memory = mmap.mmap(-1, max(end, _PAGE), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory = _mmap(-1, max(end, _PAGE), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     # Fewer faults now and fewer walks through page tables later, where the system has such pages.
     try:
         memory.madvise(mmap.MADV_HUGEPAGE)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from . import another_state, cuda_ipc, recipes, structure
-from .answers import gradients_vanish, no_answer
+from .answers import floating, gradients_vanish, no_answer
 from .arena import write_arena
 from .channel import Reply, WorkerError
 from .compare import NanRule, is_rounding_alone, sizes_of_few
@@ -26,6 +26,8 @@ from .reference import Expectation, Reference
 from .structure import Structure
 from .trees import encode, tensors_of
 
+#: Draws of finite inputs that are none of the problem's own.
+_ELSEWHERE = ("scaled", "structured", "small", "shifted", "tiny", "uneven", "spiked")
 #: What an output that cancels counts as at least, as a part of what it is on the problem's own draw.
 _FLOOR = 0.01
 
@@ -151,7 +153,7 @@ class Trials:
         entry = body["entry"]
         kind = self.kind(entry)
         try:
-            expectation = self._reference.expect(self.base(entry), NanRule.ANYTHING if kind in ("special", "flipped") else NanRule.MUST_MATCH)
+            expectation = self._reference.expect(self.base(entry), self._nan_rule(kind))
         except WorkerError as error:
             if kind == "problem" or "CUDA error" in error.message:
                 raise
@@ -176,6 +178,13 @@ class Trials:
         worthless = kind == "problem" and is_rounding_alone(expectation.outputs)
         decides = reason is None and self._decides(kind, entry, expectation.outputs.baseline)
         return {"skipped": reason, "double": expectation.double, "rounding_decides": worthless, "decides": decides}
+
+    def _nan_rule(self, kind: str) -> NanRule:
+        if kind in ("special", "flipped"):
+            return NanRule.ANYTHING
+        own = self._expected.get(0)
+        is_finite = own is not None and all(bool(torch.isfinite(tensor).all()) for tensor in floating(own.outputs.baseline))
+        return NanRule.FINITE if kind in _ELSEWHERE and is_finite else NanRule.MUST_MATCH
 
     def _transformed(self, inputs: list[Any], kind: str, seed: int) -> tuple[list[Any], str | None]:
         known = self.fitting(inputs)

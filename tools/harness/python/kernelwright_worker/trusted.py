@@ -136,7 +136,7 @@ class _Loaded:
             "degenerate": reason,
             "reference_ns": reference_ns,
             "device_memory": self._device.free_memory(),
-            "reduces": reduces(inputs, [outputs, [tensors_of(inputs)[i] for i in self._reference.written]]),
+            "reduces": reduces(inputs, [outputs, self._reference.of_written(inputs)]),
             "has_constants": self._trials.constants.can_change(inputs),
             "carries_state": self._reference.carries_state,
             "returns_inputs": self._reference.returns_inputs,

@@ -99,6 +99,11 @@ const PRETENDED: &[i64] = &[
     // A process that could leave its group would no longer be stopped and killed with it.
     libc::SYS_setsid,
     libc::SYS_setpgid,
+    // A thread of a lower priority waits for a processor without slowing the others, and what threads wait is excused; those of others slow the baseline.
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setattr,
+    libc::SYS_setpriority,
     // Modes and times of files, which Landlock does not cover either. A filter sees no paths, and a descriptor opened for reading is enough to
     // change what belongs to the same user, so none of these can be allowed for the worker's own files only. Linkers and archivers, `cp` and
     // Python's `shutil` fail or complain where they are refused; where they do nothing, what a worker builds is no executable program but a
@@ -122,17 +127,10 @@ const PRETENDED: &[i64] = &[
 /// the seal by which it can never be written again.
 const ATTRIBUTES: [u32; 4] = [0x4008_6602, 0x401c_5820, 0x800c_6613, 0x4080_6685];
 
-/// Calls that choose processors and priorities, and what each argument must be that names whose: without effect but on the caller itself, or a
-/// candidate could slow the baseline. Threads that are pinned by their number stay where they are. A priority may
+/// Calls that choose processors and priorities for files, and what each argument must be that names whose: without effect but on the caller itself, or
+/// a candidate could slow the baseline. Threads that are pinned by their number stay where they are. A priority may
 /// also be that of a whole group or a whole user, where 0 names the caller's: what says that it is one process comes first.
-const OF_OTHERS: &[(i64, &[(u8, u64)])] = &[
-    (libc::SYS_sched_setaffinity, &[(0, 0)]),
-    (libc::SYS_sched_setscheduler, &[(0, 0)]),
-    (libc::SYS_sched_setparam, &[(0, 0)]),
-    (libc::SYS_sched_setattr, &[(0, 0)]),
-    (libc::SYS_setpriority, &[(0, 0), (1, 0)]),
-    (libc::SYS_ioprio_set, &[(0, 1), (1, 0)]),
-];
+const OF_OTHERS: &[(i64, &[(u8, u64)])] = &[(libc::SYS_sched_setaffinity, &[(0, 0)]), (libc::SYS_ioprio_set, &[(0, 1), (1, 0)])];
 
 /// Commands of `fcntl` that this version of libc does not name.
 const F_SETSIG: i32 = 10;
@@ -306,11 +304,18 @@ mod tests {
     }
 
     #[test]
-    fn priorities_are_those_of_the_caller_only() {
+    fn priorities_stay_and_those_for_files_are_the_caller_s_only() {
         // What the kernel sees ends as invalid; what is pretended does not.
-        let (process, group, user) = (0, 1, 2);
         let nice = |which: i64| errno_of(libc::SYS_setpriority, [which, 0, 0, 0, 0]);
-        assert_eq!([nice(process), nice(group), nice(user), nice(9)], [0; 4]);
+        assert_eq!([nice(0), nice(1), nice(2), nice(9)], [0; 4]);
+        // SAFETY: plain numbers, and a zeroed `sched_param` that is only read.
+        let policy = |given: i32| {
+            in_child(Backend::Cpu, || unsafe {
+                let parameters: libc::sched_param = std::mem::zeroed();
+                libc::sched_setscheduler(0, given, &raw const parameters) * 100 + libc::sched_getscheduler(0)
+            })
+        };
+        assert_eq!([policy(libc::SCHED_IDLE), policy(libc::SCHED_BATCH), policy(99)], [libc::SCHED_OTHER; 3]);
         let invalid = 7 << 13;
         let io = |which: i64| errno_of(libc::SYS_ioprio_set, [which, 0, invalid, 0, 0]);
         assert_eq!([io(1), io(2), io(3)], [libc::EINVAL, 0, 0]);

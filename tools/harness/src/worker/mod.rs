@@ -297,10 +297,12 @@ impl Worker {
         if fds > 0 {
             question.insert("fds".to_owned(), fds.into());
         }
+        // Before it runs: one that goes on by itself does so in its own time.
+        let started = Instant::now();
         if self.is_stopped {
             self.group.thaw();
         }
-        Ok((Asked { id, op: op.to_owned(), limit, started: Instant::now() }, Value::Object(question)))
+        Ok((Asked { id, op: op.to_owned(), limit, started }, Value::Object(question)))
     }
 
     async fn send(&mut self, question: &Value, fds: &[BorrowedFd<'_>]) -> Result<(), AskError> {
