@@ -14,10 +14,8 @@ _RELATIVE = {torch.float64: 1e-8, torch.float32: 2.2e-3, torch.float16: 4e-3, to
 #: float32 where nothing below float32 is allowed: the ten bits of TF32 are off by 4e-4 of the scale, and by five times that in one element
 #: of a million; sums in any order by 1e-5.
 _FULL_FLOAT32 = 1e-4
-#: The same where the reference is exact: it copies, sorts, or rounds once. A kernel may round a few times more.
-_EXACT_FLOAT32 = 4e-6
-#: Errors of more than this part of the rms are no single rounding.
-_ONE_ROUNDING = 1e-6
+#: The same where the reference only moves values about, as sorting does. Who rounds on the way has less than it.
+_COPIED_FLOAT32 = 1e-6
 #: The same for an output of few elements: it may be the small rest of a sum that cancels, whose size says little about what rounding did.
 _FEW_FLOAT32, FEW = 5e-4, 64
 #: Where a few outputs are far larger than the others, the scale is the mean, but no less than this part of the rms.
@@ -44,13 +42,13 @@ class Precision(Enum):
     TF32 = "tf32"
 
 
-def relative_tolerance(dtype: torch.dtype, precision: Precision, elements: int, exact: bool = False) -> float:
-    """The part of the scale that an output of this dtype and of so many elements may be off; for a complex one, that of its parts. `exact` is whether
-    the reference rounds once at most."""
+def relative_tolerance(dtype: torch.dtype, precision: Precision, elements: int, copied: bool = False) -> float:
+    """The part of the scale that an output of this dtype and of so many elements may be off; for a complex one, that of its parts. `copied` is whether
+    its values are those of inputs."""
     if dtype.is_complex:
         dtype = torch.float64 if dtype == torch.complex128 else torch.float32
     if dtype == torch.float32 and precision is Precision.FULL:
-        usual = _EXACT_FLOAT32 if exact else _FULL_FLOAT32
+        usual = _COPIED_FLOAT32 if copied else _FULL_FLOAT32
         return usual if elements >= FEW else _FEW_FLOAT32
     return _RELATIVE.get(dtype, 2 * torch.finfo(dtype).eps)
 
@@ -78,8 +76,8 @@ class Distance:
     #: The typical error and the largest one.
     typical: float
     worst: float
-    #: Whether every value of the baseline is the expected one, rounded once.
-    exact: bool = False
+    #: Whether the values are those of inputs, as far as is known.
+    copied: bool = False
 
     @classmethod
     def between(cls, precise: Tensor, baseline: Tensor) -> Distance:
@@ -102,8 +100,7 @@ class Distance:
             worst = max(worst, float(error.max())) if error is not None and error.numel() else worst
             count += e.numel()
         rms, mean, typical = ((squares / count) ** 0.5, sizes / count, errors / count) if count else (0.0, 0.0, 0.0)
-        exact = precise is not baseline and worst <= _ONE_ROUNDING * rms and _is_rounded(precise, baseline)
-        return cls(rms, max(mean, _LEAST_OF_RMS * rms), typical, worst, exact)
+        return cls(rms, max(mean, _LEAST_OF_RMS * rms), typical, worst)
 
     @classmethod
     def of_exact(cls, precise: Tensor, baseline: Tensor) -> Distance:
@@ -124,11 +121,6 @@ class Distance:
         """Whether rounding does not make an error of this size in a baseline of this dtype."""
         short = dtype.is_floating_point and dtype.itemsize <= 2
         return self.typical > (_FAR_SHORT if short else _FAR) * self.size
-
-
-def _is_rounded(precise: Tensor, baseline: Tensor) -> bool:
-    pairs = (part for _start, part in chunks(precise.to(baseline.dtype), baseline))
-    return all(bool(((e == b) | torch.isnan(e) & torch.isnan(b)).all()) for e, b in pairs)
 
 
 @dataclass(frozen=True)
@@ -154,7 +146,7 @@ class Scale:
         most = max(_NOISE_CAP * distance.rms, _NOISE_TYPICAL * distance.typical if noisy else 0.0)
         noise = min(NOISE_FACTOR * distance.worst, most)
         everyday = noise if noisy else min(noise, NOISE_FACTOR * _ISOLATED * distance.typical)
-        return cls(relative_tolerance(baseline.dtype, precision, precise.numel(), distance.exact), max(distance.size, floor), noise, everyday)
+        return cls(relative_tolerance(baseline.dtype, precision, precise.numel(), distance.copied), max(distance.size, floor), noise, everyday)
 
     @property
     def has_isolated(self) -> bool:

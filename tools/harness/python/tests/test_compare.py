@@ -104,6 +104,18 @@ class Floats(Cases):
         self.assertFalse(judged(cut, precision=Precision.TF32))
         self.assertFalse(judged(cut, baseline=torch.exp(8 * x) * (1 + 0.1 * (x < 1))))
 
+    def test_values_beside_the_numbers_of_a_mask_count(self) -> None:
+        x = torch.randn(64, 64)
+        mask = torch.rand(64, 64) < 0.8
+        least = torch.finfo(torch.float32).min
+        baseline = x.masked_fill(mask, least)
+        expected = Expected(baseline, baseline.clone(), precision=Precision.FULL, looks_at_small=True)
+        self.assertFalse(compare(expected, (x * (1 + 1e-5)).masked_fill(mask, least), "output").mismatches)
+        half = torch.where(torch.arange(64) < 32, baseline, baseline.where(mask, 0.0))
+        # Beside the numbers of the mask both are within tolerance.
+        for wrong in (baseline.where(mask, 0.0), half):
+            self.assertIn("values that are small beside the others", str(compare(expected, wrong, "output").mismatches))
+
     def test_errors_that_are_small_enough_hold_nothing_isolated(self) -> None:
         exact = torch.randn(4096, generator=torch.Generator().manual_seed(2)) * 1e-3
         flipped = exact * (1 + 1e-7)
@@ -161,6 +173,18 @@ class Floats(Cases):
         self.check(b, torch.tensor([1.0, 7.0, 8.0, -INF, 2.0]), "expected inf", nan=NanRule.ANYTHING)
         overflowed = torch.tensor([1.0, INF], dtype=torch.float16)
         self.check(overflowed, torch.tensor([1.0, 65504.0], dtype=torch.float16), None, precise=torch.tensor([1.0, 7e4]))
+
+    def test_a_finite_value_is_as_good_where_only_other_draws_overflow(self) -> None:
+        b = torch.tensor([1.0, INF, NAN, 2.0])
+        self.check(b, torch.tensor([1.0, 90.0, 1.0, 2.0]), None, nan=NanRule.FINITE)
+        self.check(b, torch.tensor([INF, 90.0, 1.0, 2.0]), "1 of 4", nan=NanRule.FINITE)
+        self.check(b, torch.tensor([1.0, NAN, 1.0, 2.0]), "1 of 4", nan=NanRule.FINITE)
+
+    def test_an_infinity_that_rounding_decides_is_that_of_float64_or_of_inputs_nearby(self) -> None:
+        b, other = torch.tensor([1.0, -0.4, 2.0]), torch.tensor([1.0, -INF, 2.0])
+        self.check(b, other, None, precise=other)
+        self.check(b, other, "1 of 3")
+        self.assertFalse(compare(Expected(b, b, nearby=lambda: [b, other]), other, "output").mismatches)
 
     def test_what_is_not_finite_may_spread_in_a_special_draw(self) -> None:
         b = self.x.clone()
@@ -248,6 +272,13 @@ class Forms(Cases):
         self.check({"a": 1, "b": None}, {"b": None, "a": 1}, None)
         self.check((1, 2), [1, 2], None)
 
+    def test_elements_have_memory_of_their_own_where_the_reference_s_have(self) -> None:
+        row, windows = torch.arange(6.0), torch.arange(9.0).unfold(0, 4, 1)
+        self.check(row.repeat(4, 1), row.expand(4, 6), "elements that share memory")
+        self.check(windows.contiguous(), windows, "elements that share memory")
+        self.check(row.expand(4, 6), row.expand(4, 6), None)
+        self.check(torch.ones(3, 2), torch.ones(2, 3).t(), None)
+
     def test_integers_and_bools_are_exact(self) -> None:
         i = torch.tensor([2**60, 2])
         self.check(i, i.clone(), None)
@@ -264,6 +295,11 @@ class Forms(Cases):
         indices = torch.tensor([3, 7, 1, 2])
         self.assertEqual(mismatches(torch.tensor([3, 8, 6, 2])), [])
         self.assertIn("1 of 4", str(mismatches(torch.tensor([3, 9, 6, 2]))))
+        # What a NaN decides is taken out first.
+        many = torch.arange(300_000)
+        decided = torch.where(many < 500, many + 1, many)
+        expected = Expected(many, many, NanRule.ANYTHING, nearby=lambda: [many + (many == 600)], without_nan=lambda: [decided])
+        self.assertEqual(compare(expected, decided + (many == 600), "output").mismatches, [])
         # Each of these could be right by itself; so many are not by chance.
         self.assertIn("3 of 4", str(mismatches(torch.tensor([3, 8, 6, 3]))))
 

@@ -77,6 +77,18 @@ class States(unittest.TestCase):
         with built_with(state, 7, POLICIES[0]):
             self.assertEqual(len({tuple(part.weight[0].tolist()) for part in Experts().experts}), 1, "what a constructor draws is left alone")
 
+    def test_repeated_rows_and_sizes_of_rows_hold_others(self) -> None:
+        class Layer(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.queries = nn.Parameter(torch.randn(1, 12).repeat(5, 1))
+                self.rates = nn.Parameter(torch.log(torch.arange(1.0, 17.0)).repeat(6, 1))
+                self.layer = nn.utils.parametrizations.weight_norm(nn.Linear(10, 7))
+                self.free = nn.Parameter(torch.randn(7, 1))
+
+        module = Layer()
+        self.assertEqual(set(variable(module, module.state_dict())), {"queries", "rates", "layer.parametrizations.weight.original0"})
+
     def test_modules_are_built_with_it_under_any_name(self) -> None:
         state = Norms().state_dict()
         others = varied(state, 7)
