@@ -128,8 +128,8 @@ const PRETENDED: &[i64] = &[
 const ATTRIBUTES: [u32; 4] = [0x4008_6602, 0x401c_5820, 0x800c_6613, 0x4080_6685];
 
 /// Calls that choose processors and priorities for files, and what each argument must be that names whose: without effect but on the caller itself, or
-/// a candidate could slow the baseline. Threads that are pinned by their number stay where they are. A priority may
-/// also be that of a whole group or a whole user, where 0 names the caller's: what says that it is one process comes first.
+/// a candidate could slow the baseline. Threads that are pinned by their number stay where they are. A priority for
+/// files may also be that of a whole group or a whole user, where 0 names the caller's: what says that it is one process comes first.
 const OF_OTHERS: &[(i64, &[(u8, u64)])] = &[(libc::SYS_sched_setaffinity, &[(0, 0)]), (libc::SYS_ioprio_set, &[(0, 1), (1, 0)])];
 
 /// Commands of `fcntl` that this version of libc does not name.
@@ -308,8 +308,8 @@ mod tests {
         // What the kernel sees ends as invalid; what is pretended does not.
         let nice = |which: i64| errno_of(libc::SYS_setpriority, [which, 0, 0, 0, 0]);
         assert_eq!([nice(0), nice(1), nice(2), nice(9)], [0; 4]);
-        // SAFETY: plain numbers, and a zeroed `sched_param` that is only read.
         let policy = |given: i32| {
+            // SAFETY: plain numbers, and a zeroed `sched_param` that is only read.
             in_child(Backend::Cpu, || unsafe {
                 let parameters: libc::sched_param = std::mem::zeroed();
                 libc::sched_setscheduler(0, given, &raw const parameters) * 100 + libc::sched_getscheduler(0)
