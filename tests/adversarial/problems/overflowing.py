@@ -2,7 +2,7 @@ import torch
 
 
 class Model(torch.nn.Module):
-    """Softplus and sigmoid as they are written down: beyond 88 the exponential overflows, which the problem's own inputs never are."""
+    """Softplus and sigmoid as they are written down: beyond 88 the exponential overflows, which the problem's own inputs never reach."""
 
     def forward(self, x):
         e = torch.exp(x)
@@ -10,4 +10,4 @@ class Model(torch.nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(128, 256)]
+    return [torch.randn(128, 256) * 10]
