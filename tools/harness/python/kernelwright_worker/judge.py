@@ -37,14 +37,11 @@ class Judge:
         result = compare(expectation.outputs, outputs, "output")
         if result.mismatches and self._reference.in_training_gives(self._trials.base(entry), outputs):
             result.mismatches[0]["detail"] += _IN_TRAINING
-        if body.get("after") is not None:
-            after = decode(body["after"], arena.tensors(body["after_tensors"]))
-            self._compare_after(self._trials.base(entry), expectation, after, result)
-        else:
-            after = self._trials.base(entry)
+        after = self._after(body, arena, self._trials.base(entry))
+        self._compare_after(self._trials.base(entry), expectation, after, result)
         # Noise that makes no difference on the problem's own inputs may do so on others: that is nobody's fault.
         if self._trials.kind(entry) != "problem" and may_be_noise(result):
-            undecided = self._undecided(self._trials.base(entry), expectation.results(), [outputs, self._reference.of_written(after)])
+            undecided = self._undecided(self._trials.base(entry), expectation.results(), [outputs, self._reference.of_written(after or self._trials.base(entry))])
             if undecided is not None:
                 return {**Comparison().to_json(), "undecided": undecided}
         return result.to_json()
@@ -69,11 +66,18 @@ class Judge:
             return "rounding decides: the reference gives outputs as far apart for inputs that differ in their last digits"
         return None
 
-    def _compare_after(self, before: list[Any], expectation: Expectation, after: Any, result: Comparison) -> None:
+    def _after(self, body: dict[str, Any], arena: Arena, before: list[Any]) -> list[Any]:
+        """The inputs after the call; none where they are not told."""
+        if body.get("after") is None:
+            return []
+        after = decode(body["after"], arena.tensors(body["after_tensors"]))
+        if not isinstance(after, (list, tuple)) or len(after) != len(before):
+            raise WorkerError("internal", "compare", "`after` has not as many inputs as the entry")
+        return list(after)
+
+    def _compare_after(self, before: list[Any], expectation: Expectation, after: list[Any], result: Comparison) -> None:
         untouched = expectation.after is None
         wanted = before if expectation.after is None else expectation.after
-        if not isinstance(after, (list, tuple)) or len(after) != len(wanted):
-            raise WorkerError("internal", "compare", "`after` has not as many inputs as the entry")
         for i, (expected, got) in enumerate(zip(wanted, after)):
             if untouched and same_value(expected, got, self._device.torch):
                 continue
@@ -95,12 +99,13 @@ class Judge:
         Most are as near to the reference at declared precision as they must be to the exact values: only others cost a float64 run.
         """
         actual = decode(call["outputs"], arena.tensors(call["tensors"]))
+        after = self._after(call, arena, answer.inputs)
         try:
             expectation = answer.at_declared_precision()
-            result = self._judged(call, arena, answer, expectation, actual)
+            result = self._judged(answer, expectation, actual, after)
             if result.mismatches:
                 expectation = answer.exact()
-                result = self._judged(call, arena, answer, expectation, actual)
+                result = self._judged(answer, expectation, actual, after)
             if may_be_noise(result) and not self._reference.repeats(answer.inputs, expectation.results()):
                 return None
         except WorkerError as error:
@@ -109,10 +114,9 @@ class Judge:
             return None
         return result.to_json()
 
-    def _judged(self, call: dict[str, Any], arena: Arena, answer: _Answer, expectation: Expectation, actual: Any) -> Comparison:
+    def _judged(self, answer: _Answer, expectation: Expectation, actual: Any, after: list[Any]) -> Comparison:
         result = compare(expectation.outputs, actual, "output")
-        if call.get("after") is not None:
-            self._compare_after(answer.inputs, expectation, decode(call["after"], arena.tensors(call["after_tensors"])), result)
+        self._compare_after(answer.inputs, expectation, after, result)
         return result
 
 
