@@ -26,7 +26,7 @@ from .layout import overlaps, same_bits, window_of
 
 #: How far values are from what they were, as a part of it; of a zero, or what is as good as one, itself. Positive ones stay positive.
 _LEAST, _MOST, _NOTHING = 0.2, 0.5, 0.05
-#: Random values that are all smaller than this are as good as zero; those of the widest layers' usual beginnings are larger.
+#: Values whose rms is smaller than this are as good as zero; those of the widest layers' usual beginnings are larger.
 _TINY = 1e-3
 #: Of two values, one is the rule where at least this part of the elements has it: an identity's zeros.
 _RULE = 0.7
@@ -309,7 +309,7 @@ def _are_sizes(tensor: Tensor, rows: Tensor) -> bool:
 
 
 def _is_tiny(flat: Tensor) -> bool:
-    return bool((flat.abs() < _TINY).all())
+    return bool(flat.double().square().mean().sqrt() < _TINY)
 
 
 def _has_a_rule(flat: Tensor) -> bool:

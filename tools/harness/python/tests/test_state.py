@@ -109,10 +109,11 @@ class States(unittest.TestCase):
         signs = torch.where(torch.randn(64, 64) < 0, -1.0, 1.0)
         state = {
             "identity": torch.eye(64), "filter": nn.init.dirac_(torch.empty(16, 16, 3, 3)), "forget_gate": forget_gate, "scale": 1e-6 * torch.randn(64),
+            "begun_small": torch.cat([2.5e-4 * torch.randn(63, 64), torch.full((1, 64), 2e-3)]),
             "signs": signs, "mask": (torch.rand(64, 64) < 0.5).float(), "drawn": 0.02 * torch.randn(64, 64), "causal": torch.full((9,), -torch.inf).index_fill(0, torch.tensor(0), 0.0),
         }
         others = varied(state, 3)
-        self.assertEqual(set(others), {"identity", "filter", "forget_gate", "scale"})
+        self.assertEqual(set(others), {"identity", "filter", "forget_gate", "scale", "begun_small"})
         for dtype in (torch.bfloat16, torch.float16, torch.float64):
             self.assertEqual(set(varied({name: tensor.to(dtype) for name, tensor in state.items()}, 3)), set(others), dtype)
         for name, other in others.items():
