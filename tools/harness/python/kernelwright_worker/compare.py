@@ -65,8 +65,8 @@ class Expected:
     looks_at_small: bool = False
     #: What the reference gives for inputs that differ in their last digits, run by run.
     nearby: Callable[[], Iterable[Any]] = tuple
-    #: What it gives for inputs without their NaN, run by run.
-    without_nan: Callable[[], Iterable[Any]] = tuple
+    #: What it gives for inputs without their NaN, run by run; where asked, without infinities as well.
+    without_nan: Callable[[bool], Iterable[Any]] = lambda _infinite: ()
     #: The least size of outputs by their path: that of a sum which cancels says nothing of what rounding did to it.
     floors: Mapping[str, float] = field(default_factory=dict)
 
@@ -164,10 +164,23 @@ def is_rounding_alone(expected: Expected) -> bool:
     return False
 
 
-def sizes_of_few(value: Any, path: str) -> dict[str, float]:
-    """The size of those floating tensors of a value that have few elements, by path."""
-    tensors = _tensors(value, path)
-    return {name: float(real_parts(tensor).abs().mean(dtype=torch.float64)) for name, tensor in tensors if tensor.is_floating_point() and 0 < tensor.numel() < FEW}
+@dataclass(frozen=True)
+class Size:
+    """How large the elements of a tensor are on average, and how many there are."""
+
+    mean: float
+    elements: int
+
+    @property
+    def is_of_few(self) -> bool:
+        """Whether it may be the small rest of sums that cancel."""
+        return self.elements < FEW
+
+
+def sizes(value: Any, path: str) -> dict[str, Size]:
+    """Those of the tensors of a value that have elements of two bytes or more and floating, by path."""
+    floating = [(name, tensor) for name, tensor in _tensors(value, path) if tensor.is_floating_point() and tensor.dtype.itemsize > 1 and tensor.numel()]
+    return {name: Size(float(torch.linalg.vector_norm(tensor, ord=1, dtype=torch.float64)) / tensor.numel(), tensor.numel()) for name, tensor in floating}
 
 
 def _compare_tensors(expected: Expected, baseline: Tensor, precise: Tensor, actual: Tensor, path: str, result: Comparison) -> None:
@@ -196,7 +209,7 @@ def _compare_tensors(expected: Expected, baseline: Tensor, precise: Tensor, actu
         wrong &= _exact_difference(precise, actual)
     if bool(wrong.any()) and expected.nan is NanRule.ANYTHING:
         # An index that a NaN decides is no answer either.
-        for without in expected.without_nan():
+        for without in expected.without_nan(True):
             other = _at(without, path)
             if other is not None and other.shape == actual.shape and other.dtype == baseline.dtype:
                 wrong &= ~_exact_difference(baseline, other)
@@ -244,6 +257,12 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
             wrong, largest = None, 1.0
         elif not wrong[where]:
             where = int(wrong.to(torch.uint8).argmax())
+    if wrong is not None and expected.nan is NanRule.ANYTHING:
+        _excuse_without_nan(expected, scale, a_parts, path, wrong)
+        if not bool(wrong.any()):
+            wrong, largest = None, 1.0
+        elif not wrong[where]:
+            where = int(wrong.to(torch.uint8).argmax())
     result.worst = max(result.worst, largest)
     if wrong is not None:
         wrong = wrong.view(*baseline.shape, 2).any(-1) if baseline.is_complex() else wrong.view(baseline.shape)
@@ -272,6 +291,17 @@ def _excuse_neighbours(expected: Expected, scale: Scale, parts: tuple[Tensor, Te
         moved = torch.maximum(moved, (there - exact).abs().nan_to_num(posinf=0.0))
         excused = (scale.ratio(given, there) <= 1) | (given == there) | ((given - exact).abs() <= moved)
         wrong[at[excused]] = False
+
+
+def _excuse_without_nan(expected: Expected, scale: Scale, given: Tensor, path: str, wrong: Tensor) -> None:
+    """Clears those that are what the reference gives where a NaN is a number: sorting and choosing by comparisons, which a NaN all fails, leaves it out."""
+    at = wrong.nonzero().reshape(-1)
+    values = given.reshape(-1)[at].to(torch.float64)
+    for without in expected.without_nan(False):
+        tensor = _at(without, path)
+        if tensor is not None and real_parts(tensor).numel() == wrong.numel():
+            there = real_parts(tensor).reshape(-1)[at].to(torch.float64)
+            wrong[at[(scale.ratio(values, there) <= 1) | (values == there)]] = False
 
 
 def _compare_isolated(expected: Expected, scale: Scale, b: Tensor, e: Tensor, a: Tensor, path: str, result: Comparison) -> None:

@@ -246,7 +246,7 @@ class Reference:
                     nan=nan,
                     precision=self._device.precision,
                     nearby=lambda: (_at(results, path) for results in self._nearby(inputs)),
-                    without_nan=lambda: (_at(results, path) for results in self._without_nan(inputs)),
+                    without_nan=lambda infinite: (_at(results, path) for results in self._without_nan(inputs, infinite)),
                     **known,
                 )
 
@@ -288,12 +288,14 @@ class Reference:
                 return
             yield self.results(changed)
 
-    def _without_nan(self, inputs: list[Any]) -> Iterator[Any]:
-        """Results for inputs with finite values in the place of NaN, and of infinities, of which differences and quotients are NaN."""
+    def _without_nan(self, inputs: list[Any], infinite: bool) -> Iterator[Any]:
+        """Results for inputs with finite values in the place of NaN; of `infinite` ones as well, of which differences and quotients are NaN."""
         for finite in _FINITE:
 
             def replaced(tensor: Tensor) -> Tensor:
-                return tensor.masked_fill_(~torch.isfinite(tensor), finite) if tensor.is_floating_point() else tensor
+                if not tensor.is_floating_point():
+                    return tensor
+                return tensor.masked_fill_(~torch.isfinite(tensor) if infinite else torch.isnan(tensor), finite)
 
             yield self.results(map_tensors(self.copies(inputs), replaced))
 

@@ -15,7 +15,7 @@ from . import another_state, cuda_ipc, recipes, structure
 from .answers import floating, gradients_vanish, no_answer
 from .arena import write_arena
 from .channel import Reply, WorkerError
-from .compare import NanRule, is_rounding_alone, sizes_of_few
+from .compare import NanRule, Size, is_rounding_alone, sizes
 from .device import Device
 from .draws import LABELS, SPIKES, Constants, transform
 from .layout import same_bits
@@ -30,6 +30,8 @@ from .trees import encode, tensors_of
 _ELSEWHERE = ("scaled", "structured", "small", "shifted", "tiny", "uneven", "spiked")
 #: What an output that cancels counts as at least, as a part of what it is on the problem's own draw.
 _FLOOR = 0.01
+#: What an output of small inputs counts as at least, if it was as large before: its limit is then some last digits of one.
+_FLOOR_OF_SMALL = 5e-3
 
 
 class Trials:
@@ -44,8 +46,10 @@ class Trials:
         self._inputs: dict[int, list[Any]] = {}
         self._kinds: dict[int, str] = {}
         self._expected: dict[int, Expectation] = {}
-        #: Of outputs with few elements, by path, on the problem's own draw.
-        self._sizes: dict[str, float] = {}
+        #: Of outputs, by path, on the problem's own draw.
+        self._sizes: dict[str, Size] = {}
+        #: Whether the reference gives finite values on the problem's own draw.
+        self._is_finite = False
         #: By which of the factors spikes have to grow to decide what a reduction comes to, once that is known.
         self._spike: float | None = None
         #: One for each tensor of the selected set of inputs.
@@ -153,17 +157,21 @@ class Trials:
         entry = body["entry"]
         kind = self.kind(entry)
         try:
-            expectation = self._reference.expect(self.base(entry), self._nan_rule(kind))
+            expectation = self._reference.expect(self.base(entry), self.nan_rule(kind))
         except WorkerError as error:
             if kind == "problem" or "CUDA error" in error.message:
                 raise
             return {"skipped": f"the reference does not run on it: {error.message}", "double": False}
         if kind == "problem":
-            self._sizes = sizes_of_few(expectation.outputs.baseline, "output")
+            self._sizes = sizes(expectation.outputs.baseline, "output")
             expectation.outputs.looks_at_small = True
+            self._is_finite = all(bool(torch.isfinite(tensor).all()) for tensor in floating(expectation.outputs.baseline))
         elif kind == "structured":
             # Sums of which half has changed its sign are small differences of large numbers.
-            expectation.outputs.floors = {path: _FLOOR * size for path, size in self._sizes.items()}
+            expectation.outputs.floors = {path: _FLOOR * size.mean for path, size in self._sizes.items() if size.is_of_few}
+        elif kind == "small":
+            # What a function makes on its way may be of size one all the same, as a logistic function is, and what rounding does to it is as large.
+            expectation.outputs.floors = {path: min(size.mean, _FLOOR_OF_SMALL) for path, size in self._sizes.items()}
         reason = None if kind == "problem" else no_answer(expectation.outputs.baseline, kind)
         if reason is None and (
             kind != "problem" and expectation.integers_differ
@@ -179,12 +187,11 @@ class Trials:
         decides = reason is None and self._decides(kind, entry, expectation.outputs.baseline)
         return {"skipped": reason, "double": expectation.double, "rounding_decides": worthless, "decides": decides}
 
-    def _nan_rule(self, kind: str) -> NanRule:
+    def nan_rule(self, kind: str) -> NanRule:
+        """What a NaN of the reference asks for in a draw of this kind."""
         if kind in ("special", "flipped"):
             return NanRule.ANYTHING
-        own = self._expected.get(0)
-        is_finite = own is not None and all(bool(torch.isfinite(tensor).all()) for tensor in floating(own.outputs.baseline))
-        return NanRule.FINITE if kind in _ELSEWHERE and is_finite else NanRule.MUST_MATCH
+        return NanRule.FINITE if kind in _ELSEWHERE and self._is_finite else NanRule.MUST_MATCH
 
     def _transformed(self, inputs: list[Any], kind: str, seed: int) -> tuple[list[Any], str | None]:
         known = self.fitting(inputs)

@@ -160,9 +160,23 @@ class Floats(Cases):
 
     def test_an_index_that_a_nan_decides_is_no_answer(self) -> None:
         baseline, without = torch.tensor([3, 1, 2]), torch.tensor([0, 1, 2])
-        expected = Expected(baseline, baseline, NanRule.ANYTHING, without_nan=lambda: [without])
+        expected = Expected(baseline, baseline, NanRule.ANYTHING, without_nan=lambda _infinite: [without])
         self.assertFalse(compare(expected, torch.tensor([7, 1, 2]), "output").mismatches)
         self.assertTrue(compare(expected, torch.tensor([3, 1, 0]), "output").mismatches)
+
+    def test_values_are_chosen_without_a_nan_as_well(self) -> None:
+        asked = []
+
+        def without(infinite: bool) -> list[torch.Tensor]:
+            asked.append(infinite)
+            return [torch.tensor([5.0, 4.0, 3.0])]
+
+        baseline = torch.tensor([NAN, 5.0, 4.0])
+        expected = Expected(baseline, baseline, NanRule.ANYTHING, without_nan=without)
+        self.assertFalse(compare(expected, torch.tensor([5.0, 4.0, 3.0]), "output").mismatches)
+        self.assertTrue(compare(expected, torch.tensor([5.0, 4.0, 2.0]), "output").mismatches)
+        self.assertTrue(compare(Expected(baseline, baseline, without_nan=without), torch.tensor([5.0, 4.0, 3.0]), "output").mismatches)
+        self.assertEqual(asked, [False, False])
 
     def test_values_that_are_not_finite_match_by_position(self) -> None:
         b = torch.tensor([1.0, NAN, INF, -INF, 2.0])
@@ -298,7 +312,7 @@ class Forms(Cases):
         # What a NaN decides is taken out first.
         many = torch.arange(300_000)
         decided = torch.where(many < 500, many + 1, many)
-        expected = Expected(many, many, NanRule.ANYTHING, nearby=lambda: [many + (many == 600)], without_nan=lambda: [decided])
+        expected = Expected(many, many, NanRule.ANYTHING, nearby=lambda: [many + (many == 600)], without_nan=lambda _infinite: [decided])
         self.assertEqual(compare(expected, decided + (many == 600), "output").mismatches, [])
         # Each of these could be right by itself; so many are not by chance.
         self.assertIn("3 of 4", str(mismatches(torch.tensor([3, 8, 6, 3]))))
