@@ -34,6 +34,8 @@ pub(crate) struct Passed {
     pub(crate) returned: Returned,
     /// Draws that decide what the problem's own do not, as far as the reference has answers on them.
     pub(crate) decisive: Vec<DrawKind>,
+    /// Draws beyond the range of the problem's own, as far as the reference has answers on them.
+    pub(crate) beyond: Vec<DrawKind>,
 }
 
 /// What a call returns, as far as it matters to saying where it lies.
@@ -72,6 +74,7 @@ pub(crate) async fn check(
         written_per_call: 0,
         returned: Returned::default(),
         decisive: vec![],
+        beyond: vec![],
     };
     let mut base = Some(base);
     for (index, &draw) in draws.iter().enumerate() {
@@ -101,8 +104,12 @@ pub(crate) async fn check(
             again(problem, candidate, &label, reload, &mut passed).await?;
         } else {
             problem.forget(&[entry]).await?;
-            if inputs.decides && draws::DECISIVE.contains(&draw.kind) && passed.trials.skipped.len() == skipped {
+            let has_answer = passed.trials.skipped.len() == skipped;
+            if has_answer && inputs.decides && draws::DECISIVE.contains(&draw.kind) {
                 passed.decisive.push(draw.kind);
+            }
+            if has_answer && draws::BEYOND.contains(&draw.kind) {
+                passed.beyond.push(draw.kind);
             }
         }
     }

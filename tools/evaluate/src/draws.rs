@@ -67,6 +67,9 @@ pub(crate) fn plan(trials: NonZeroU32, facts: &Facts) -> Vec<Draw> {
 /// Draws that decide what the problem's own do not: what a reduction comes to, and whether inputs are read that are always the same.
 pub(crate) const DECISIVE: [DrawKind; 3] = [DrawKind::Uneven, DrawKind::Spiked, DrawKind::Filled];
 
+/// Draws beyond the range of the problem's own.
+pub(crate) const BEYOND: [DrawKind; 2] = [DrawKind::Scaled, DrawKind::Shifted];
+
 /// The base entry's inputs once more, a few elements changed, and that in several places, since who looks at a few dozen elements sees one change of twenty:
 /// what is remembered by address or by a look at some elements is then wrong, and in the last of them what takes signs for granted.
 pub(crate) fn changed_in_place() -> [Draw; 3] {

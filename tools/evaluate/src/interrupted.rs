@@ -2,7 +2,8 @@
 //!
 //! While time runs, the candidate's process holds the inputs of a whole batch, and its first call could make all of them together: what many calls
 //! cost is then saved, and every output is right. So there are batches, in places that nobody can foresee, which are stopped several times. Calls
-//! that have not begun by then have to give what their new inputs ask for. The time of such a batch does not count.
+//! that have not begun by then have to give what their new inputs ask for, which lie beyond the problem's range if there are such. The time of such a
+//! batch does not count.
 
 use std::time::{Duration, Instant};
 
@@ -11,8 +12,8 @@ use kernelwright_protocol::{Backend, Trials};
 
 use crate::candidate::Candidate;
 use crate::checks::Checks;
-use crate::draws::random_below;
-use crate::late;
+use crate::draws::{DrawKind, random_below};
+use crate::late::{self, Source};
 use crate::problem::{Inputs, Placed, Problem};
 use crate::verdict::Stop;
 
@@ -60,6 +61,8 @@ pub(crate) struct Place<'a> {
     pub(crate) per_call: f64,
     /// What the batch's inputs are made from.
     pub(crate) unseen: &'a Inputs,
+    /// How those that are exchanged may be drawn.
+    pub(crate) beyond: &'a [DrawKind],
     pub(crate) trials: &'a Trials,
 }
 
@@ -67,8 +70,22 @@ pub(crate) struct Place<'a> {
 pub(crate) async fn check(
     problem: &mut Problem,
     candidate: &mut Candidate,
-    mut batch: impl FnMut() -> Vec<Placed>,
+    batch: impl FnMut() -> Vec<Placed>,
     place: Place<'_>,
+    checks: &mut Checks,
+) -> Result<(), Stop> {
+    let beyond = late::beyond(problem, place.beyond).await?;
+    let checked = check_with(problem, candidate, batch, &place, Source::of(beyond.as_ref(), place.unseen), checks).await;
+    late::forget_beyond(problem, beyond.as_ref()).await?;
+    checked
+}
+
+async fn check_with(
+    problem: &mut Problem,
+    candidate: &mut Candidate,
+    mut batch: impl FnMut() -> Vec<Placed>,
+    place: &Place<'_>,
+    source: Source<'_>,
     checks: &mut Checks,
 ) -> Result<(), Stop> {
     for _ in 0..attempts(problem.setting.target.backend) {
@@ -76,7 +93,7 @@ pub(crate) async fn check(
         if calls.len() < FEWEST_CALLS {
             break;
         }
-        match interrupt(problem, candidate, calls, &place, checks).await? {
+        match interrupt(problem, candidate, calls, place, source, checks).await? {
             Interruption::Exchanged => break,
             Interruption::Late => {}
             Interruption::Claimed => checks.claims += 1,
@@ -113,7 +130,8 @@ async fn interrupt(
     problem: &mut Problem,
     candidate: &mut Candidate,
     calls: Vec<Placed>,
-    &Place { pair, per_call, unseen, trials }: &Place<'_>,
+    &Place { pair, per_call, unseen, trials, .. }: &Place<'_>,
+    source: Source<'_>,
     checks: &mut Checks,
 ) -> Result<Interruption, Stop> {
     let count = calls.len();
@@ -135,7 +153,7 @@ async fn interrupt(
     let mut halted = candidate.time_in_parts(&ready.calls, first).await?;
     while let Some((begun, asked)) = halted {
         let numbers = to_exchange(usize::try_from(begun).unwrap_or(usize::MAX), count);
-        late::exchange(problem, candidate, &mut ready, unseen, &numbers).await?;
+        late::exchange(problem, candidate, &mut ready, source, &numbers).await?;
         exchanged.retain(|(number, _)| !numbers.contains(number));
         exchanged.extend(numbers.iter().map(|&number| (number, begun)));
         let resumed = Instant::now();

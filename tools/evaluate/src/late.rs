@@ -18,8 +18,9 @@ use crate::problem::{BASE, Inputs, Moves, Placed, Problem, Recipe, alike};
 use crate::rotation;
 use crate::verdict::Stop;
 
-/// The entry of such inputs, beside those of the trials.
+/// The entry of such inputs, beside those of the trials, and that of inputs beyond the problem's range.
 const LATE: u32 = BASE + 4;
+const BEYOND: u32 = BASE + 6;
 
 const AS_DRAWN: Recipe = Recipe::Rotated { by: 0, stir: 0 };
 
@@ -48,13 +49,41 @@ pub(crate) struct Ready {
 /// draw: where there are draws that are `decisive` it is one of those. Who takes a sample where inputs look as they always do is wrong, or no quicker.
 pub(crate) async fn unseen(problem: &mut Problem, decisive: &[DrawKind]) -> Result<Option<Inputs>, EvaluateError> {
     let kind = if decisive.is_empty() { DrawKind::Problem } else { decisive[random_below(decisive.len())] };
-    let Ok(inputs) = problem.draw_only(LATE, draws::of_kind(kind)).await? else { return Ok(None) };
+    movable(problem, LATE, kind).await
+}
+
+/// Draws inputs beyond the range of the problem's own, in one of these ways: who makes calls in a row by a shorter way that is right in that range alone
+/// is wrong there. None where `unseen` draws none, or no way is given.
+pub(crate) async fn beyond(problem: &mut Problem, kinds: &[DrawKind]) -> Result<Option<Inputs>, EvaluateError> {
+    if kinds.is_empty() {
+        return Ok(None);
+    }
+    movable(problem, BEYOND, kinds[random_below(kinds.len())]).await
+}
+
+/// Inputs of a kind that can be made to differ from call to call by moving bytes.
+async fn movable(problem: &mut Problem, entry: u32, kind: DrawKind) -> Result<Option<Inputs>, EvaluateError> {
+    let Ok(inputs) = problem.draw_only(entry, draws::of_kind(kind)).await? else { return Ok(None) };
     let reached = problem.setting.target.backend == Backend::Cpu || inputs.arena.is_none();
     if reached && problem.is_like_base(&inputs) && rotation::is_possible(&inputs) {
         return Ok(Some(inputs));
     }
-    problem.forget(&[LATE]).await?;
+    problem.forget(&[entry]).await?;
     Ok(None)
+}
+
+/// What calls get other inputs from.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    entry: u32,
+    inputs: &'a Inputs,
+}
+
+impl<'a> Source<'a> {
+    /// Inputs beyond the problem's range where there are such, and otherwise unseen ones.
+    pub(crate) fn of(beyond: Option<&'a Inputs>, unseen: &'a Inputs) -> Self {
+        beyond.map_or(Self { entry: LATE, inputs: unseen }, |inputs| Self { entry: BEYOND, inputs })
+    }
 }
 
 /// Gives the candidate the inputs of a batch: made from `unseen` where there are such inputs, otherwise its own, up to `late_calls` of them late.
@@ -98,36 +127,36 @@ async fn write_into(candidate: &Candidate, rooms: &[(Vec<Value>, Recipe)], input
     Ok(())
 }
 
-/// Gives some calls of a batch other inputs, made from `unseen` as well; the candidate is stopped.
+/// Gives some calls of a batch other inputs, made from those of `source`; the candidate is stopped.
 pub(crate) async fn exchange(
     problem: &mut Problem,
     candidate: &Candidate,
     ready: &mut Ready,
-    unseen: &Inputs,
+    source: Source<'_>,
     numbers: &[usize],
 ) -> Result<(), Stop> {
     let mut rooms = Vec::with_capacity(numbers.len());
     for &number in numbers {
         let recipe = problem.moves().draw();
         let Some((_, located)) = ready.placed.call(number) else { continue };
-        ready.calls[number] = ready.calls[number].instead(LATE, recipe);
+        ready.calls[number] = ready.calls[number].instead(source.entry, recipe);
         rooms.push((located, recipe));
     }
     match problem.setting.target.backend {
-        Backend::Cpu => write_into(candidate, &rooms, unseen).await,
-        Backend::Cuda => fill_into(problem, &rooms).await,
+        Backend::Cpu => write_into(candidate, &rooms, source.inputs).await,
+        Backend::Cuda => fill_into(problem, source.entry, &rooms).await,
     }
 }
 
 /// The same on a GPU, whose memory the problem's process writes.
 async fn fill(problem: &mut Problem, candidate: &mut Candidate, mut calls: Vec<Placed>, unseen: &Inputs) -> Result<Ready, Stop> {
     let (placed, rooms) = make_room(candidate, &mut calls, unseen, problem.moves()).await?;
-    fill_into(problem, &rooms).await?;
+    fill_into(problem, LATE, &rooms).await?;
     Ok(Ready { calls, placed, late: Late::default() })
 }
 
-async fn fill_into(problem: &mut Problem, rooms: &[(Vec<Value>, Recipe)]) -> Result<(), Stop> {
-    if problem.fill(LATE, rooms).await? {
+async fn fill_into(problem: &mut Problem, entry: u32, rooms: &[(Vec<Value>, Recipe)]) -> Result<(), Stop> {
+    if problem.fill(entry, rooms).await? {
         return Ok(());
     }
     Err(Stop::rejected("output_memory", "its inputs are said to lie where no memory of the device is"))
@@ -188,6 +217,11 @@ async fn refill(problem: &mut Problem, candidate: &Candidate, placed: &Locations
 /// Frees what timed batches were made from.
 pub(crate) async fn forget_unseen(problem: &mut Problem, unseen: Option<&Inputs>) -> Result<(), EvaluateError> {
     if unseen.is_some() { problem.forget(&[LATE]).await } else { Ok(()) }
+}
+
+/// Frees what calls of an interrupted batch were made from.
+pub(crate) async fn forget_beyond(problem: &mut Problem, beyond: Option<&Inputs>) -> Result<(), EvaluateError> {
+    if beyond.is_some() { problem.forget(&[BEYOND]).await } else { Ok(()) }
 }
 
 /// Frees their inputs.

@@ -110,6 +110,8 @@ pub(crate) struct Session {
     pub(crate) trials: Trials,
     /// What inputs of timed calls may be drawn as beside the problem's own way.
     pub(crate) decisive: Vec<DrawKind>,
+    /// What inputs beyond the problem's range may be drawn as.
+    pub(crate) beyond: Vec<DrawKind>,
 }
 
 impl Session {
@@ -226,7 +228,7 @@ pub(crate) async fn measure(
         }
         if let Some(unseen) = unseen.as_ref().filter(|_| interrupted.contains(&pair)) {
             let per_call = samples.candidate.last().copied().unwrap_or_default();
-            let place = interrupted::Place { pair, per_call, unseen, trials: &session.trials };
+            let place = interrupted::Place { pair, per_call, unseen, beyond: &session.beyond, trials: &session.trials };
             interrupted::check(problem, candidate, || calls.fresh(length()), place, &mut checks).await?;
         }
         if !pair.is_multiple_of(2) {

@@ -166,6 +166,7 @@ impl Case<'_> {
             returns_inputs: problem.facts.returns_inputs,
             trials: passed.trials.clone(),
             decisive: std::mem::take(&mut passed.decisive),
+            beyond: std::mem::take(&mut passed.beyond),
         };
         let measured = timing::measure(problem, candidate, session, say).await?;
         floor::check(problem, &measured.timing, passed.written_per_call).await?;
