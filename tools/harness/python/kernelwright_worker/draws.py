@@ -1,6 +1,6 @@
 """The inputs of trials: the problem's own distribution, and variations of it that expose shortcuts (see "Draws" in WORKERS.md).
 
-Integers, bools and indices always stay what the problem's own function made them, and an input stays what it is in every draw (`structure.py`).
+Integers, bools and indices always stay what the problem's own function made them, but for those that are the same in every draw, and an input stays what it is in every draw (`structure.py`).
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ LABELS = {
 _SINGLED, _AMONG, _SHRUNK, _SHRUNK_SHORT = 7, 16, 20, 8
 #: `spiked` ones grow by one of these factors: of many elements, or under a root, a small one decides nothing.
 SPIKES = (64.0, 64.0**2, 64.0**3, 64.0**4, 64.0**5)
+#: Integers that are the same in every draw are shuffled if there are so many.
+_MANY_INTEGERS = 16
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 #: One element in so many changes in a `touched` or `flipped` draw, all of them in a row, by such a factor.
 _TOUCHED = 512
 _FACTORS = {"touched": 0.75, "flipped": -1.0}
@@ -166,8 +169,13 @@ def _single_out(elements: Tensor, random_numbers: random.Random, free: Tensor | 
 
 
 def _fills(tensor: Tensor) -> bool:
-    """Whether a tensor that is the same in every draw can be given other values: bools, and floats of two bytes or more. Integers may be indices."""
-    return tensor.numel() > 0 and (tensor.dtype == torch.bool or can_scale(tensor) and not tensor.is_complex())
+    """Whether a tensor that is the same in every draw can be given other values: bools, floats of two bytes or more, and some integers."""
+    return tensor.numel() > 0 and (tensor.dtype == torch.bool or can_scale(tensor) and not tensor.is_complex() or _shuffles(tensor))
+
+
+def _shuffles(tensor: Tensor) -> bool:
+    """Whether it holds integers in no order, which may be indices: they are as good in another one. A few may be sizes, and offsets are in order."""
+    return tensor.dtype in _INTEGERS and tensor.dim() > 0 and tensor.numel() >= _MANY_INTEGERS and not bool((tensor[..., 1:] >= tensor[..., :-1]).all())
 
 
 def _filled(inputs: list[Any], device: torch.device, seed: int, constants: Constants, structures: Sequence[Structure | None]) -> list[Any]:
@@ -178,6 +186,10 @@ def _filled(inputs: list[Any], device: torch.device, seed: int, constants: Const
         copy, elements = editable_copy(tensor, device)
         structure = next(known, None)
         if not next(same, False) or not _fills(tensor):
+            return copy
+        if _shuffles(tensor):
+            order = torch.randperm(elements.shape[-1], generator=generator).to(device)
+            elements.copy_(elements[..., order].clone())
             return copy
         random_values = torch.rand(elements.shape, generator=generator).to(device)
         if tensor.dtype == torch.bool:

@@ -144,6 +144,18 @@ class Draws(unittest.TestCase):
             self.assertTrue(same_bits(changed[0], placed[0]) and same_bits(changed[3], placed[3]))
             self.assertTrue(0.1 < float(changed[1].abs().mean()) < 1.0 and 8 < int(changed[2].sum()) < 56)
 
+    def test_integers_in_no_order_come_in_another_one(self) -> None:
+        inputs = [torch.randn(4), torch.randperm(64).view(2, 32).to(torch.int32), torch.arange(64), torch.tensor([8, 4])]
+        for name in DEVICES:
+            device = torch.device(name)
+            placed = [fresh_copy(value, device) for value in inputs]
+            constants = draws.Constants.of(placed, [placed[0] + 1, *placed[1:]])
+            (_x, index, *others), _skipped = draws.transform(placed, "filled", device, 1, (), constants)
+            self.assertFalse(torch.equal(index, placed[1]))
+            self.assertTrue(torch.equal(index.sort(-1).values, placed[1].sort(-1).values))
+            self.assertTrue(all(map(same_bits, others, placed[2:])))
+            self.assertTrue(constants.can_change(placed) and not draws.Constants.of(others, others).can_change(others))
+
     def test_numbers_that_are_the_same_in_every_draw_get_other_values(self) -> None:
         inputs = [{"alpha": 0.0, 1.5: (2.0, 3)}, 0.25, float("nan"), True, "mean", None, torch.zeros(2)]
         again = [{"alpha": 0.0, 1.5: (2.0, 3)}, 0.75, float("nan"), True, "mean", None, torch.zeros(2)]
