@@ -251,14 +251,11 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
         if wrong is None:
             wrong = torch.zeros(a_parts.numel(), dtype=torch.bool, device=a_parts.device)
         wrong[suspects[ratio > 1] + start] = True
-    if wrong is not None and int(wrong.sum()) <= max(_FEW_INTEGERS, wrong.numel() // _RARE):
-        _excuse_neighbours(expected, scale, (e_parts, a_parts), path, wrong)
-        if not bool(wrong.any()):
-            wrong, largest = None, 1.0
-        elif not wrong[where]:
-            where = int(wrong.to(torch.uint8).argmax())
-    if wrong is not None and expected.nan is NanRule.ANYTHING:
-        _excuse_without_nan(expected, scale, a_parts, path, wrong)
+    if wrong is not None:
+        if int(wrong.sum()) <= max(_FEW_INTEGERS, wrong.numel() // _RARE):
+            _excuse_neighbours(expected, scale, (e_parts, a_parts), path, wrong)
+        if expected.nan is NanRule.ANYTHING and bool(wrong.any()):
+            _excuse_without_nan(expected, scale, a_parts, path, wrong)
         if not bool(wrong.any()):
             wrong, largest = None, 1.0
         elif not wrong[where]:

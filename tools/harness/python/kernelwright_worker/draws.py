@@ -1,6 +1,7 @@
 """The inputs of trials: the problem's own distribution, and variations of it that expose shortcuts (see "Draws" in WORKERS.md).
 
-Integers, bools and indices always stay what the problem's own function made them, but for those that are the same in every draw, and an input stays what it is in every draw (`structure.py`).
+Integers, bools and indices always stay what the problem's own function made them, but for those that are the same in every draw, and an input stays what
+it is in every draw (`structure.py`).
 """
 
 from __future__ import annotations
