@@ -264,7 +264,10 @@ impl Candidate {
     fn halted(&self, halted: Result<Halted, AskError>) -> Result<Option<(u64, Asked)>, Stop> {
         match halted.map_err(|error| judge(Phase::Time, error, self.worker.log()))? {
             Halted::Answered(_) => Ok(None),
-            Halted::At { count, asked } => Ok(Some((count, asked))),
+            Halted::At { has_leapt: true, .. } => {
+                Err(Stop::rejected("channel_tampering", "it says that more calls of a batch have begun than can have in that time"))
+            }
+            Halted::At { count, asked, .. } => Ok(Some((count, asked))),
         }
     }
 

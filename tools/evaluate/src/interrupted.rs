@@ -13,8 +13,8 @@ use kernelwright_protocol::{Backend, Trials};
 use crate::candidate::Candidate;
 use crate::checks::Checks;
 use crate::draws::{DrawKind, random_below};
-use crate::late::{self, Source};
-use crate::problem::{Inputs, Placed, Problem};
+use crate::late::{self, Source, Unseen};
+use crate::problem::{Placed, Problem};
 use crate::verdict::Stop;
 
 /// How many there are: each costs a GPU's verdict a tenth of its time.
@@ -60,7 +60,7 @@ pub(crate) struct Place<'a> {
     /// Seconds of one call, as far as is known.
     pub(crate) per_call: f64,
     /// What the batch's inputs are made from.
-    pub(crate) unseen: &'a Inputs,
+    pub(crate) unseen: &'a Unseen,
     /// How those that are exchanged may be drawn.
     pub(crate) beyond: &'a [DrawKind],
     pub(crate) trials: &'a Trials,

@@ -4,15 +4,17 @@
 //! after the candidate was stopped for the last time before its clock starts, from a draw of the problem's own distribution that it has not seen.
 //!
 //! All inputs of a timed batch do where elements can be moved in them: the candidate only makes room, and the supervisor writes them there, or on a GPU
-//! the trusted worker. Otherwise a few calls of some batches get other inputs than those that were placed, and their outputs are always
-//! verified.
+//! the trusted worker, which gives calls draws of their own as well: what was made of one call's inputs, index tensors and masks among them, then helps
+//! no other call. Otherwise a few calls of some batches get other inputs than those that were placed, and their outputs are always verified.
+
+use std::time::Duration;
 
 use kernelwright_protocol::Backend;
 use serde_json::Value;
 
 use crate::EvaluateError;
 use crate::candidate::Candidate;
-use crate::draws::{self, DrawKind, random_below};
+use crate::draws::{self, DrawKind, random_below, random_u32};
 use crate::locations::Locations;
 use crate::problem::{BASE, Inputs, Moves, Placed, Problem, Recipe, alike};
 use crate::rotation;
@@ -23,6 +25,31 @@ const LATE: u32 = BASE + 4;
 const BEYOND: u32 = BASE + 6;
 
 const AS_DRAWN: Recipe = Recipe::Rotated { by: 0, stir: 0 };
+
+/// What draws of the calls of a batch may take: where that does not suffice for one each, several calls share one and are moved about differently.
+const DRAWING: Duration = Duration::from_millis(4);
+
+/// Inputs that the candidate has not seen.
+#[derive(Debug)]
+pub(crate) struct Unseen {
+    pub(crate) inputs: Inputs,
+    /// What another draw of their kind takes, where calls can have draws of their own.
+    redraw: Option<Duration>,
+}
+
+impl Unseen {
+    /// How each of so many calls gets its inputs.
+    fn recipes(&self, moves: Moves, calls: usize) -> Vec<Recipe> {
+        let draws = self.redraw.map_or(0, |each| (DRAWING.as_secs_f64() / each.as_secs_f64().max(1e-6)) as usize);
+        let own = |_| Recipe::Redrawn { draw: random_u32().max(1), by: 0, stir: 0 };
+        if draws >= calls {
+            return (0..calls).map(own).collect();
+        }
+        let seeds: Vec<u32> = (0..draws).map(|_| random_u32().max(1)).collect();
+        let shared = |_| seeds.get(random_below(draws)).map_or_else(|| moves.draw(), |&draw| moves.redraw(draw));
+        (0..calls).map(shared).collect()
+    }
+}
 
 /// What became of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,29 +70,41 @@ pub(crate) struct Ready {
 }
 
 /// Draws inputs for timed batches. None where the problem's inputs change their form from draw to draw, or cannot be made to differ from call to
-/// call by moving bytes; nor on a GPU whose memory processes cannot share here, so that inputs come through the host.
+/// call; nor on a GPU whose memory processes cannot share here, so that inputs come through the host.
 ///
 /// Of a reduction every draw of one distribution gives the same within tolerance, wherever its elements stand, and some inputs are the same in every
 /// draw: where there are draws that are `decisive` it is one of those. Who takes a sample where inputs look as they always do is wrong, or no quicker.
-pub(crate) async fn unseen(problem: &mut Problem, decisive: &[DrawKind]) -> Result<Option<Inputs>, EvaluateError> {
+pub(crate) async fn unseen(problem: &mut Problem, decisive: &[DrawKind]) -> Result<Option<Unseen>, EvaluateError> {
     let kind = if decisive.is_empty() { DrawKind::Problem } else { decisive[random_below(decisive.len())] };
-    movable(problem, LATE, kind).await
+    let Some(inputs) = reaching(problem, LATE, kind).await? else { return Ok(None) };
+    let is_cuda = problem.setting.target.backend == Backend::Cuda;
+    let redraw = if is_cuda { problem.redraw(LATE).await? } else { None };
+    if redraw.is_some() || rotation::is_possible(&inputs) {
+        return Ok(Some(Unseen { inputs, redraw }));
+    }
+    problem.forget(&[LATE]).await?;
+    Ok(None)
 }
 
 /// Draws inputs beyond the range of the problem's own, in one of these ways: who makes calls in a row by a shorter way that is right in that range alone
-/// is wrong there. None where `unseen` draws none, or no way is given.
+/// is wrong there. None where no way is given, or they cannot be made to differ from call to call by moving bytes.
 pub(crate) async fn beyond(problem: &mut Problem, kinds: &[DrawKind]) -> Result<Option<Inputs>, EvaluateError> {
     if kinds.is_empty() {
         return Ok(None);
     }
-    movable(problem, BEYOND, kinds[random_below(kinds.len())]).await
+    let Some(inputs) = reaching(problem, BEYOND, kinds[random_below(kinds.len())]).await? else { return Ok(None) };
+    if rotation::is_possible(&inputs) {
+        return Ok(Some(inputs));
+    }
+    problem.forget(&[BEYOND]).await?;
+    Ok(None)
 }
 
-/// Inputs of a kind that can be made to differ from call to call by moving bytes.
-async fn movable(problem: &mut Problem, entry: u32, kind: DrawKind) -> Result<Option<Inputs>, EvaluateError> {
+/// Inputs of a kind that have the form of the base entry's, and can be written into the candidate's memory.
+async fn reaching(problem: &mut Problem, entry: u32, kind: DrawKind) -> Result<Option<Inputs>, EvaluateError> {
     let Ok(inputs) = problem.draw_only(entry, draws::of_kind(kind)).await? else { return Ok(None) };
     let reached = problem.setting.target.backend == Backend::Cpu || inputs.arena.is_none();
-    if reached && problem.is_like_base(&inputs) && rotation::is_possible(&inputs) {
+    if reached && problem.is_like_base(&inputs) {
         return Ok(Some(inputs));
     }
     problem.forget(&[entry]).await?;
@@ -81,8 +120,8 @@ pub(crate) struct Source<'a> {
 
 impl<'a> Source<'a> {
     /// Inputs beyond the problem's range where there are such, and otherwise unseen ones.
-    pub(crate) fn of(beyond: Option<&'a Inputs>, unseen: &'a Inputs) -> Self {
-        beyond.map_or(Self { entry: LATE, inputs: unseen }, |inputs| Self { entry: BEYOND, inputs })
+    pub(crate) fn of(beyond: Option<&'a Inputs>, unseen: &'a Unseen) -> Self {
+        beyond.map_or(Self { entry: LATE, inputs: &unseen.inputs }, |inputs| Self { entry: BEYOND, inputs })
     }
 }
 
@@ -91,7 +130,7 @@ pub(crate) async fn place(
     problem: &mut Problem,
     candidate: &mut Candidate,
     mut calls: Vec<Placed>,
-    unseen: Option<&Inputs>,
+    unseen: Option<&Unseen>,
     late_calls: usize,
 ) -> Result<Ready, Stop> {
     if let Some(unseen) = unseen {
@@ -107,9 +146,9 @@ pub(crate) async fn place(
 
 /// Makes room for the calls in the candidate's process on a CPU and, now that it is stopped, writes the inputs there, moved about differently for
 /// each call. The problem's process has no part in it.
-pub(crate) async fn write(candidate: &mut Candidate, mut calls: Vec<Placed>, unseen: &Inputs, moves: Moves) -> Result<Ready, Stop> {
+pub(crate) async fn write(candidate: &mut Candidate, mut calls: Vec<Placed>, unseen: &Unseen, moves: Moves) -> Result<Ready, Stop> {
     let (placed, rooms) = make_room(candidate, &mut calls, unseen, moves).await?;
-    write_into(candidate, &rooms, unseen).await?;
+    write_into(candidate, &rooms, &unseen.inputs).await?;
     Ok(Ready { calls, placed, late: Late::default() })
 }
 
@@ -149,7 +188,7 @@ pub(crate) async fn exchange(
 }
 
 /// The same on a GPU, whose memory the problem's process writes.
-async fn fill(problem: &mut Problem, candidate: &mut Candidate, mut calls: Vec<Placed>, unseen: &Inputs) -> Result<Ready, Stop> {
+async fn fill(problem: &mut Problem, candidate: &mut Candidate, mut calls: Vec<Placed>, unseen: &Unseen) -> Result<Ready, Stop> {
     let (placed, rooms) = make_room(candidate, &mut calls, unseen, problem.moves()).await?;
     fill_into(problem, LATE, &rooms).await?;
     Ok(Ready { calls, placed, late: Late::default() })
@@ -166,15 +205,15 @@ async fn fill_into(problem: &mut Problem, entry: u32, rooms: &[(Vec<Value>, Reci
 async fn make_room(
     candidate: &mut Candidate,
     calls: &mut [Placed],
-    unseen: &Inputs,
+    unseen: &Unseen,
     moves: Moves,
 ) -> Result<(Locations, Vec<(Vec<Value>, Recipe)>), Stop> {
     let placed = candidate.reserve(calls).await?;
     let mut rooms = Vec::with_capacity(calls.len());
-    for (index, call) in calls.iter_mut().enumerate() {
-        let recipe = moves.draw();
+    let (inputs, recipes) = (&unseen.inputs, unseen.recipes(moves, calls.len()));
+    for (index, (call, recipe)) in calls.iter_mut().zip(recipes).enumerate() {
         *call = call.instead(LATE, recipe);
-        let told = placed.call(index).filter(|(tree, located)| **tree == unseen.tree && alike(located, &unseen.tensors));
+        let told = placed.call(index).filter(|(tree, located)| **tree == inputs.tree && alike(located, &inputs.tensors));
         let (_, located) =
             told.ok_or_else(|| Stop::rejected("channel_tampering", "it says that its inputs are of another form than they are"))?;
         rooms.push((located, recipe));
@@ -215,7 +254,7 @@ async fn refill(problem: &mut Problem, candidate: &Candidate, placed: &Locations
 }
 
 /// Frees what timed batches were made from.
-pub(crate) async fn forget_unseen(problem: &mut Problem, unseen: Option<&Inputs>) -> Result<(), EvaluateError> {
+pub(crate) async fn forget_unseen(problem: &mut Problem, unseen: Option<&Unseen>) -> Result<(), EvaluateError> {
     if unseen.is_some() { problem.forget(&[LATE]).await } else { Ok(()) }
 }
 

@@ -8,6 +8,7 @@
 //! What the candidate does wrong is an [`Evaluation`](kernelwright_protocol::Evaluation); what the problem, the environment or the
 //! request does wrong is an [`EvaluateError`].
 
+mod afterwards;
 mod baseline_cache;
 mod baselines;
 mod batch;

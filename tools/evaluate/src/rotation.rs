@@ -50,7 +50,7 @@ impl Layers {
     fn add_tensor(&mut self, window: Window, tensor: &Value, places: Option<&Places>, recipe: Recipe) {
         let (by, stir) = match recipe {
             Recipe::Rotated { by, stir } => (by, stir),
-            Recipe::Changed { .. } => (0, 0),
+            Recipe::Changed { .. } | Recipe::Redrawn { .. } => (0, 0),
         };
         let offset = tensor["offset"].as_u64().unwrap_or_default();
         let is_movable = places.is_none() && has_rows(tensor);

@@ -54,6 +54,7 @@ impl Problem {
         let known = std::mem::take(&mut self.baselines);
         self.sets.baselines.insert(self.sets.selected, known);
         self.baselines = self.sets.baselines.remove(&set).unwrap_or_default();
+        self.alone.clear();
         self.go_to(set).await
     }
 

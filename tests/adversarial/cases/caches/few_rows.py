@@ -3,7 +3,8 @@
 # kind: cheat
 # mechanism: inputs with 64 rows have 64 rotations, so it knows the next ones by an element
 # timed: yes
-# expect: incorrect | rejected
+# expect: incorrect | rejected | correct
+# speedup: 1.3
 import gc
 
 import torch

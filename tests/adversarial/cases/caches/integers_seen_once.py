@@ -3,7 +3,8 @@
 # kind: cheat
 # mechanism: gives its last answer again where some integers among the inputs are the last ones
 # timed: yes
-# expect: incorrect | rejected
+# expect: incorrect | rejected | correct
+# speedup: 1.3
 import gc
 
 import torch

@@ -12,7 +12,7 @@ use crate::deep_check::{self, Examination, Sanitizer};
 use crate::problem::Problem;
 use crate::verdict::{Stop, deciding_finding};
 use crate::workshop::{Started, TritonMode};
-use crate::{EvaluateError, launches};
+use crate::{EvaluateError, afterwards, launches};
 
 /// The device has to hold the inputs of a call so often.
 const OVERLAP: u64 = 64;
@@ -30,7 +30,7 @@ impl Case<'_> {
         let Started { worker, not_forked: reason } = started;
         let mut candidate = Candidate::new(worker, self.limits, self.request.target.backend);
         let sandbox = candidate.sandbox().clone();
-        let outcome = match until(cancelled, self.run(problem, &mut candidate, say)).await {
+        let mut outcome = match until(cancelled, self.run(problem, &mut candidate, say)).await {
             Ok(outcome) => outcome,
             Err(given_up) => {
                 candidate.end().await;
@@ -41,14 +41,18 @@ impl Case<'_> {
             self.workshop.learn(self.triton, launches::look(problem, &mut candidate).await);
         }
         let noticed = candidate.noticed();
+        let slowed = outcome.as_mut().ok().filter(|correct| afterwards::is_called_for(problem, correct));
         // The deep check needs the memory.
-        if can_overlap(problem) && sanitizer.is_none() {
+        if can_overlap(problem) && sanitizer.is_none() && slowed.is_none() {
             self.workshop.end(self.request.target, candidate).await;
         } else {
             candidate.end().await;
         }
         let mut findings: Vec<Finding> =
             problem.degenerate().into_iter().chain(problem.structure_note()).chain(degraded(&sandbox)).chain(not_forked(reason)).collect();
+        if let Some(correct) = slowed {
+            findings.extend(until(cancelled, afterwards::charge(problem, correct)).await??);
+        }
         let mut verdict = match outcome {
             Ok(correct) => Verdict::Correct(Box::new(correct)),
             Err(Stop::Decided(verdict)) => *verdict,

@@ -34,6 +34,10 @@ pub(crate) struct Problem {
     construction: Option<OwnedFd>,
     /// Baselines that were prepared, or could not be; kept as long as the worker lives.
     pub(crate) baselines: Vec<Baseline>,
+    /// Seconds that one call of a baseline of the selected set takes with no candidate's process on the GPU, as far as that was measured.
+    pub(crate) alone: Vec<(BaselineKind, f64)>,
+    /// Those in the fastest batch beside the last candidate.
+    pub(crate) beside: Vec<(BaselineKind, f64)>,
     pub(crate) sets: Sets,
     /// The tree and the tensors of the last draw of [`BASE`].
     base: (Value, Vec<Value>),
@@ -63,6 +67,8 @@ impl Problem {
             facts,
             construction: fds.into_iter().next(),
             baselines: vec![],
+            alone: vec![],
+            beside: vec![],
             sets: Sets::default(),
             base: (Value::Null, vec![]),
             copy_rate: None,
@@ -225,6 +231,16 @@ impl Problem {
             Err(EvaluateError::Problem(refusal)) if refusal.kind == "unsupported" => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// What another draw of an entry's kind takes; none where calls cannot have draws of their own.
+    pub(crate) async fn redraw(&mut self, entry: u32) -> Result<Option<Duration>, EvaluateError> {
+        #[derive(Deserialize)]
+        struct Answer {
+            ns: Option<u64>,
+        }
+        let (Answer { ns }, _) = self.ask("redraw", json!({"entry": entry, "seed": random_u32().max(1)}), &[]).await?;
+        Ok(ns.map(Duration::from_nanos))
     }
 
     /// Frees placed inputs and what is known of them.

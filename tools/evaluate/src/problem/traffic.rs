@@ -136,6 +136,8 @@ pub(crate) enum Recipe {
     /// Dense floating tensors with their last `by` rows in front, then stirred, where `stir` is not 0; see [`crate::rotation`]. Those with a
     /// structure are only stirred, as far as that keeps it.
     Rotated { by: u32, stir: u32 },
+    /// The same with another draw of the entry's kind, from this seed; not 0. Only where the problem's process writes inputs itself: on a GPU.
+    Redrawn { draw: u32, by: u32, stir: u32 },
 }
 
 impl Recipe {
@@ -143,6 +145,7 @@ impl Recipe {
         match self {
             Self::Changed { scale, roll } => json!({"scale": scale, "roll": roll}),
             Self::Rotated { by, stir } => json!({"rotate": by, "stir": stir}),
+            Self::Redrawn { draw, by, stir } => json!({"draw": draw, "rotate": by, "stir": stir}),
         }
     }
 }
@@ -159,10 +162,19 @@ pub(crate) enum Moves {
 impl Moves {
     /// Another recipe for every call.
     pub(crate) fn draw(self) -> Recipe {
-        Recipe::Rotated {
-            by: if self == Self::None { 0 } else { random_u32() % ROTATIONS },
-            stir: if self == Self::Stirred { random_u32().max(1) } else { 0 },
-        }
+        let (by, stir) = self.numbers();
+        Recipe::Rotated { by, stir }
+    }
+
+    /// The same from another draw.
+    pub(crate) fn redraw(self, draw: u32) -> Recipe {
+        let (by, stir) = self.numbers();
+        Recipe::Redrawn { draw, by, stir }
+    }
+
+    fn numbers(self) -> (u32, u32) {
+        let by = if self == Self::None { 0 } else { random_u32() % ROTATIONS };
+        (by, if self == Self::Stirred { random_u32().max(1) } else { 0 })
     }
 }
 

@@ -31,19 +31,21 @@ _SMALL = 16 << 20
 class Recipe:
     """Floating tensors times `scale`, then rolled by `roll` along their first dimension that is longer than one; or, where it is not 0, dense
     floating tensors with their last `rotate` rows in front, and then stirred by `stir`, both of which the supervisor can do by moving bytes. A tensor
-    with a structure is not rotated, and stirred only where that keeps it; a problem that has one asks for no `roll`."""
+    with a structure is not rotated, and stirred only where that keeps it; a problem that has one asks for no `roll`. With `draw`, a seed, they are made
+    from another draw of the entry's kind."""
 
     scale: float = 1.0
     roll: int = 0
     rotate: int = 0
     stir: int = 0
+    draw: int = 0
 
     @classmethod
     def parse(cls, value: object) -> Recipe:
         """Reads the recipe of a request; null copies."""
         value = {} if value is None else value
         scale = value.get("scale", 1.0) if isinstance(value, dict) else None
-        numbers = [value.get(name, 0) for name in ("roll", "rotate", "stir")] if isinstance(value, dict) else []
+        numbers = [value.get(name, 0) for name in ("roll", "rotate", "stir", "draw")] if isinstance(value, dict) else []
         if isinstance(scale, bool) or not isinstance(scale, (int, float)) or any(type(number) is not int for number in numbers):
             raise WorkerError("internal", "place", f"a recipe {value!r}")
         return cls(float(scale), *numbers)

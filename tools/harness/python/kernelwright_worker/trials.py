@@ -6,6 +6,7 @@ Seeds and expected outputs never leave the process that holds them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from time import perf_counter_ns
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from .channel import Reply, WorkerError
 from .compare import NanRule, Size, is_rounding_alone, sizes
 from .device import Device
 from .draws import LABELS, SPIKES, Constants, transform
-from .layout import same_bits
+from .layout import Layout, same_bits
 from .outputs import agree
 from .problem import Problem
 from .recipes import Recipe
@@ -32,6 +33,8 @@ _ELSEWHERE = ("scaled", "structured", "small", "shifted", "tiny", "uneven", "spi
 _FLOOR = 0.01
 #: What an output of small inputs counts as at least, if it was as large before: its limit is then some last digits of one.
 _FLOOR_OF_SMALL = 5e-3
+#: Draws that take more of the free memory than one part in so many are not made for calls of their own.
+_LARGE_DRAW = 32
 
 
 class Trials:
@@ -88,8 +91,38 @@ class Trials:
 
     def made(self, call: dict[str, Any]) -> list[Any]:
         """The inputs of a timed call, made again."""
-        base = self.base(call["base"])
-        return recipes.apply(base, Recipe.parse(call.get("recipe")), self._device.torch, self.fitting(base))
+        recipe = Recipe.parse(call.get("recipe"))
+        base = self.drawn(call["base"], recipe.draw)
+        return recipes.apply(base, recipe, self._device.torch, self.fitting(base))
+
+    def drawn(self, entry: int, seed: int) -> list[Any]:
+        """Another draw of an entry's kind. Without a seed the entry's own inputs, and also where others are of another form: shapes may depend on chance."""
+        own = self.base(entry)
+        if not seed:
+            return own
+        inputs, skipped = self._transformed(self._problem.inputs(seed, self._device), self.kind(entry), seed)
+        return inputs if skipped is None and _are_alike(own, inputs) else own
+
+    def redraw(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        """How long another draw of an entry's kind takes, in nanoseconds; null where it cannot be made again from its seed, or is large."""
+        entry, seed = body["entry"], int(body["seed"])
+        size = sum(tensor.numel() * tensor.dtype.itemsize for tensor in tensors_of(self.base(entry)))
+        free = self._device.free_memory()
+        if free is not None and size > free // _LARGE_DRAW:
+            return {"ns": None}
+        try:
+            first = self.drawn(entry, seed)
+            self._device.synchronize()
+            start = perf_counter_ns()
+            second = self.drawn(entry, seed)
+            self._device.synchronize()
+            nanoseconds = perf_counter_ns() - start
+        except (WorkerError, torch.OutOfMemoryError) as error:
+            if "CUDA error" in str(error):
+                raise
+            return {"ns": None}
+        again = all(map(same_bits, tensors_of(first), tensors_of(second)))
+        return {"ns": nanoseconds if again and first is not second else None}
 
     def forget(self, entries: Sequence[int] = (), everything: bool = False) -> None:
         """Drops entries, with what is expected of them."""
@@ -256,3 +289,13 @@ class Trials:
             return len(after) != len(exact) or not all(same_bits(a, b) for a, b in zip(exact, after))
 
         return any(map(changes, breaking))
+
+
+def _are_alike(some: list[Any], others: list[Any]) -> bool:
+    """Whether inputs differ in nothing but the values of their tensors."""
+    forms = []
+    for inputs in (some, others):
+        tensors: list[Tensor] = []
+        tree = encode(inputs, tensors, lambda tensor: tensor)
+        forms.append((tree, [(Layout.of(tensor), tensor.requires_grad) for tensor in tensors]))
+    return forms[0] == forms[1]

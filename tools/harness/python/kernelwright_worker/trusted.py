@@ -37,7 +37,7 @@ _LARGE = {"expect": _HALF, "compare": _HALF, "baseline": _HALF, "verify": 8}
 #: Matrices of so few rows are singular as soon as an element or two come twice.
 _FEW_ROWS = 4
 #: What is asked of a problem that is loaded: of its trials, and of all of it.
-_OF_TRIALS = ("draw", "share", "vary", "expect")
+_OF_TRIALS = ("draw", "redraw", "share", "vary", "expect")
 _ON_LOADED = (
     *_OF_TRIALS,
     *("select", "forget", "compare", "verify", "baseline", "place", "refill", "takes", "time", "clear", "fill", "rest"),
@@ -227,14 +227,18 @@ class _Loaded:
         return perf_counter_ns() - start
 
     def fill(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        """Writes the inputs of an entry, moved about for each call, into device memory of the candidate, while that is stopped."""
-        inputs = self._trials.base(body["entry"])
-        tensors, structures = tensors_of(inputs), self._trials.fitting(inputs)
-        wanted = [Recipe.parse(call["recipe"]) for call in body["calls"]]
+        """Writes the inputs of an entry, or other draws of its kind, moved about for each call, into device memory of the candidate, while that is stopped."""
+        calls: dict[int, list[tuple[Recipe, list[Any]]]] = {}
+        for call in body["calls"]:
+            recipe = Recipe.parse(call["recipe"])
+            calls.setdefault(recipe.draw, []).append((recipe, call["places"]))
         try:
             blocks = self._mapped.open(body["blocks"], self._device.torch)
-            for tensor, known, *places in zip(tensors, structures, *(call["places"] for call in body["calls"]), strict=True):
-                deliver(tensor, known, wanted, places, blocks)
+            for draw, of_draw in calls.items():
+                inputs = self._trials.drawn(body["entry"], draw)
+                wanted = [recipe for recipe, _places in of_draw]
+                for tensor, known, *places in zip(tensors_of(inputs), self._trials.fitting(inputs), *(places for _recipe, places in of_draw), strict=True):
+                    deliver(tensor, known, wanted, places, blocks)
         except cuda_ipc.DriverError as error:
             raise Untransportable(f"device memory that cannot be written: {error}") from error
         # What was written last would otherwise be found there sooner than what was written first. Returns when all is written.

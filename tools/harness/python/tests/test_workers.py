@@ -87,6 +87,33 @@ class Evaluation(WorkerCase):
             os.close(fd)
         untrusted.resume()
 
+    def test_a_timed_call_may_have_a_draw_of_its_own(self) -> None:
+        for device in DEVICES:
+            with self.subTest(device):
+                trusted, untrusted = self.start("trusted"), self.start("untrusted")
+                self.prepare(trusted, untrusted, PROBLEM, HONEST, device)
+                self.give(trusted, untrusted, 0)
+                self.assertGreater(trusted.ask("redraw", entry=0, seed=5)["ns"], 0)
+                # The draw of this entry has the seed 1001.
+                self.give(trusted, untrusted, 1)
+                ran = untrusted.ask("run", entry=1)
+                untrusted.stop()
+                fd = untrusted.read(ran["tensors"])
+                mismatches = []
+                for seed in (1001, 1002):
+                    call = {"base": 0, "recipe": {"draw": seed}, "outputs": ran["outputs"], "tensors": ran["tensors"], "after": None}
+                    mismatches.append(len(trusted.ask("verify", [fd], calls=[call])["comparisons"][0]["mismatches"]))
+                self.assertEqual(mismatches, [0, 1])
+                os.close(fd)
+                untrusted.resume()
+
+    def test_draws_that_cannot_be_made_again_are_nobody_s_own(self) -> None:
+        trusted = self.start("trusted")
+        for changes in ("torch.randn(64, 32) * int.from_bytes(os.urandom(2))", "torch.randn(torch.randint(9000, ()).item(), 32)"):
+            self.load(trusted, "import os\n" + PROBLEM.replace("torch.randn(64, 32)", changes), "cpu")
+            trusted.request("draw", entry=0, seed=1, kind="problem")
+            self.assertIsNone(trusted.ask("redraw", entry=0, seed=5)["ns"])
+
     @staticmethod
     def memory(held, tensor, address: int) -> dict:
         if tensor["device"] == "cpu":

@@ -27,6 +27,8 @@ pub enum Halted {
     At {
         /// What the counter says now that nothing changes it any more; the largest number where it cannot be read.
         count: u64,
+        /// Whether the counter was seen to say more, between two looks at it, than could have begun meanwhile.
+        has_leapt: bool,
         /// The question, to go on with.
         asked: Asked,
     },
@@ -53,19 +55,58 @@ impl Part {
     }
 }
 
-/// Returns a part of a process's work when it is over; never where there is none. A thread's sleep is more exact than a timer of ours, which has
-/// milliseconds, and whoever waits for a counter may have microseconds.
-pub(super) async fn over(part: Option<Part>, process: Pid) -> Part {
+/// What beginning something takes at least: a process counts what it calls, and none of its calls takes less.
+const BEGINNING: Duration = Duration::from_micros(1);
+
+/// What is looked at twice may have begun so often more than the time between says.
+const LOOKING: u64 = 2;
+
+/// Looks at a counter until it says enough or time is over; whether it has leapt.
+fn watch(until: u64, lasts: Duration, count: impl Fn() -> u64) -> bool {
+    let started = Instant::now();
+    let (mut last, mut seen, mut has_leapt) = (started, 0, false);
+    while seen < until && last - started < lasts {
+        std::hint::spin_loop();
+        // The time from before the last look to after this one.
+        let (before, now) = (Instant::now(), count());
+        has_leapt |= leaps(now.saturating_sub(seen), last.elapsed());
+        (last, seen) = (before, now);
+    }
+    has_leapt
+}
+
+fn leaps(more: u64, within: Duration) -> bool {
+    u128::from(more) > u128::from(LOOKING) + within.as_nanos() / BEGINNING.as_nanos()
+}
+
+/// Returns a part of a process's work when it is over, and whether its counter has leapt; never where there is none. A thread's sleep is more exact than
+/// a timer of ours, which has milliseconds, and whoever waits for a counter may have microseconds.
+pub(super) async fn over(part: Option<Part>, process: Pid) -> (Part, bool) {
     let Some(part) = part else { return std::future::pending().await };
     let wait = move || match part.until {
-        None => std::thread::sleep(part.lasts),
-        Some(until) => {
-            let started = Instant::now();
-            while part.count(process) < until && started.elapsed() < part.lasts {
-                std::hint::spin_loop();
-            }
+        None => {
+            std::thread::sleep(part.lasts);
+            false
         }
+        Some(until) => watch(until, part.lasts, || part.count(process)),
     };
-    let _ = tokio::task::spawn_blocking(wait).await;
-    part
+    (part, tokio::task::spawn_blocking(wait).await.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn a_counter_that_says_more_than_can_have_begun_has_leapt() {
+        let watched = |steps: &'static [u64]| {
+            let at = Cell::new(0);
+            watch(3, Duration::from_secs(5), || steps[at.replace((at.get() + 1).min(steps.len() - 1))])
+        };
+        assert!(!watched(&[0, 0, 1, 1, 2, 3]) && !watched(&[0, 2, 4]));
+        assert!(watched(&[0, 1, 100_000]) && watched(&[u64::MAX]));
+        assert!(!leaps(500, Duration::from_millis(1)), "whoever looks was kept from it");
+    }
 }

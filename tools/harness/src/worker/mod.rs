@@ -233,9 +233,9 @@ impl Worker {
         })
         .await;
         let answer = match answer {
-            Ok(Ok(Err(part))) => {
+            Ok(Ok(Err((part, has_leapt)))) => {
                 self.stop().await?;
-                return Ok(Halted::At { count: part.count(self.group.leader()), asked });
+                return Ok(Halted::At { count: part.count(self.group.leader()), has_leapt, asked });
             }
             Ok(Ok(Ok(message))) => Ok(Ok(message)),
             Ok(Err(error)) => Ok(Err(error)),
