@@ -39,12 +39,14 @@ impl Executable {
     /// If none is named and the workspace was not built first.
     #[must_use]
     pub fn path(&self) -> PathBuf {
-        self.binary.clone().unwrap_or_else(|| {
-            let program = std::env::current_exe().expect("a program knows its own path");
-            let binary = program.with_file_name("kernelwright");
-            assert!(binary.is_file(), "{} is missing: run `cargo build` first", binary.display());
-            binary
-        })
+        if let Some(path) = &self.binary {
+            // It is started in other folders than this one.
+            return std::path::absolute(path).expect("a path");
+        }
+        let program = std::env::current_exe().expect("a program knows its own path");
+        let binary = program.with_file_name("kernelwright");
+        assert!(binary.is_file(), "{} is missing: run `cargo build` first", binary.display());
+        binary
     }
 }
 

@@ -26,8 +26,11 @@ const BEYOND: u32 = BASE + 6;
 
 const AS_DRAWN: Recipe = Recipe::Rotated { by: 0, stir: 0 };
 
-/// What draws of the calls of a batch may take: where that does not suffice for one each, several calls share one and are moved about differently.
-const DRAWING: Duration = Duration::from_millis(4);
+/// What draws of the calls of a batch may take where each call has its own; where that does not suffice, calls share some and are moved about differently,
+/// since telling calls of so many draws where to put what takes longer than drawing.
+const DRAWING: Duration = Duration::from_millis(16);
+const SHARED_DRAWING: Duration = Duration::from_millis(4);
+const SHARED: usize = 8;
 
 /// Inputs that the candidate has not seen.
 #[derive(Debug)]
@@ -40,13 +43,13 @@ pub(crate) struct Unseen {
 impl Unseen {
     /// How each of so many calls gets its inputs.
     fn recipes(&self, moves: Moves, calls: usize) -> Vec<Recipe> {
-        let draws = self.redraw.map_or(0, |each| (DRAWING.as_secs_f64() / each.as_secs_f64().max(1e-6)) as usize);
-        let own = |_| Recipe::Redrawn { draw: random_u32().max(1), by: 0, stir: 0 };
-        if draws >= calls {
-            return (0..calls).map(own).collect();
+        let each = self.redraw.map(|each| each.max(Duration::from_micros(1)).as_secs_f64());
+        let within = |budget: Duration| each.map_or(0, |each| (budget.as_secs_f64() / each) as usize);
+        if within(DRAWING) >= calls {
+            return (0..calls).map(|_| Recipe::Redrawn { draw: random_u32().max(1), by: 0, stir: 0 }).collect();
         }
-        let seeds: Vec<u32> = (0..draws).map(|_| random_u32().max(1)).collect();
-        let shared = |_| seeds.get(random_below(draws)).map_or_else(|| moves.draw(), |&draw| moves.redraw(draw));
+        let seeds: Vec<u32> = (0..within(SHARED_DRAWING).min(SHARED)).map(|_| random_u32().max(1)).collect();
+        let shared = |_| seeds.get(random_below(seeds.len())).map_or_else(|| moves.draw(), |&draw| moves.redraw(draw));
         (0..calls).map(shared).collect()
     }
 }
@@ -266,4 +269,35 @@ pub(crate) async fn forget_beyond(problem: &mut Problem, beyond: Option<&Inputs>
 /// Frees their inputs.
 pub(crate) async fn forget(problem: &mut Problem, late: &Late) -> Result<(), EvaluateError> {
     if *late == Late::default() { Ok(()) } else { problem.forget(&[LATE]).await }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn draws(redraw: Option<u64>, calls: usize) -> (usize, usize) {
+        let inputs = Inputs {
+            tree: Value::Null,
+            tensors: vec![],
+            arena: None,
+            label: String::new(),
+            decides: false,
+            structures: std::sync::Arc::default(),
+        };
+        let recipes = Unseen { inputs, redraw: redraw.map(Duration::from_micros) }.recipes(Moves::Stirred, calls);
+        let seeds: HashSet<_> =
+            recipes.iter().filter_map(|recipe| if let Recipe::Redrawn { draw, .. } = recipe { Some(*draw) } else { None }).collect();
+        let moved = recipes.iter().filter(|recipe| !matches!(recipe, Recipe::Redrawn { by: 0, stir: 0, .. })).count();
+        (seeds.len(), moved)
+    }
+
+    #[test]
+    fn calls_have_draws_of_their_own_where_there_is_time_for_it() {
+        assert_eq!(draws(Some(300), 50), (50, 0));
+        assert_eq!(draws(Some(100), 500), (SHARED, 500), "too many calls");
+        assert_eq!(draws(Some(10_000), 5), (0, 5), "drawing takes too long");
+        assert_eq!(draws(None, 5), (0, 5));
+    }
 }

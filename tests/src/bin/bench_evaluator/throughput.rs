@@ -9,7 +9,7 @@ use kernelwright_tests::softmax::{Flaw, Language, Problem};
 
 use crate::{Bench, Failure};
 
-/// Candidates before a round, at once: every device has both problems loaded after them, and their baselines measured.
+/// Candidates for each device before a round, at once: it has both problems loaded after them, and their baselines measured.
 const WARMUP: usize = 8;
 
 /// The rounds: one after another, all at once, and all at once on every GPU where the target names none. The same candidates each time but
@@ -37,7 +37,9 @@ pub async fn measure(bench: &Bench, candidates: usize) -> Result<(), Failure> {
 }
 
 async fn warm_up(bench: &Bench, target: Target, base: usize) -> Result<(), Failure> {
-    for verdict in join_all((0..WARMUP).map(|number| verdict(bench, target, base, number))).await {
+    let devices = bench.evaluator.devices(target);
+    let candidates = devices.iter().zip(0..).flat_map(|(&device, at)| (0..WARMUP).map(move |number| (device, base + at * 100, number)));
+    for verdict in join_all(candidates.map(|(device, base, number)| verdict(bench, device, base, number))).await {
         verdict?;
     }
     Ok(())

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kernelwright_protocol::Evaluation;
+use kernelwright_protocol::{Evaluation, Target};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
@@ -45,6 +45,12 @@ impl Evaluator {
         kernelwright_harness::supervise();
         let inner = Inner { settings, workshop: OnceCell::new(), devices: Devices::default(), uses: AtomicU64::new(0) };
         Self { inner: Arc::new(inner) }
+    }
+
+    /// The devices that a request for this target may go to; at least one.
+    #[must_use]
+    pub fn devices(&self, target: Target) -> Vec<Target> {
+        self.inner.devices.choices(target)
     }
 
     /// Builds, checks and times one candidate. Dropping the future kills the candidate with everything it has started.

@@ -96,11 +96,17 @@ class Trials:
         return recipes.apply(base, recipe, self._device.torch, self.fitting(base))
 
     def drawn(self, entry: int, seed: int) -> list[Any]:
-        """Another draw of an entry's kind. Without a seed the entry's own inputs, and also where others are of another form: shapes may depend on chance."""
+        """Another draw of an entry's kind. Without a seed the entry's own inputs, and also where there are none from it, or of another form: shapes may
+        depend on chance."""
         own = self.base(entry)
         if not seed:
             return own
-        inputs, skipped = self._transformed(self._problem.inputs(seed, self._device), self.kind(entry), seed)
+        try:
+            inputs, skipped = self._transformed(self._problem.inputs(seed, self._device), self.kind(entry), seed)
+        except WorkerError as error:
+            if "CUDA error" in error.message:
+                raise
+            return own
         return inputs if skipped is None and _are_alike(own, inputs) else own
 
     def redraw(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
@@ -117,9 +123,7 @@ class Trials:
             second = self.drawn(entry, seed)
             self._device.synchronize()
             nanoseconds = perf_counter_ns() - start
-        except (WorkerError, torch.OutOfMemoryError) as error:
-            if "CUDA error" in str(error):
-                raise
+        except torch.OutOfMemoryError:
             return {"ns": None}
         again = all(map(same_bits, tensors_of(first), tensors_of(second)))
         return {"ns": nanoseconds if again and first is not second else None}
