@@ -52,16 +52,21 @@ pub(crate) struct Draw {
     pub(crate) seed: u32,
 }
 
+/// As many trials as there are where nobody asks for another number.
+const USUAL: usize = 5;
+
 /// The draws of an evaluation: the problem's own distribution first (timing builds on it), then one of each kind that has exposed
-/// a class of tricks, the most telling first; beyond those the problem's own again with other seeds. A reduction has more, and so has a problem whose
-/// inputs are in part the same in every draw.
+/// a class of tricks, the most telling first; beyond those the problem's own again with other seeds. From [`USUAL`] trials on there is one that moves the
+/// mean, which neither of the first does: who has room for as much as there usually is is wrong then. A reduction has more, and so has a problem whose inputs
+/// are in part the same in every draw.
 pub(crate) fn plan(trials: NonZeroU32, facts: &Facts) -> Vec<Draw> {
     use DrawKind::{Problem, Scaled, Shifted, Small, Special, Structured, Tiny};
     const ORDER: [DrawKind; 7] = [Problem, Scaled, Structured, Special, Small, Shifted, Tiny];
     let kinds = (0..trials.get() as usize).map(|trial| ORDER.get(trial).copied().unwrap_or(Problem));
+    let moved: &[DrawKind] = if kinds.len() >= USUAL && !kinds.clone().any(|kind| kind == Shifted) { &[Shifted] } else { &[] };
     let reduction: &[DrawKind] = if facts.reduces { &[DrawKind::Uneven, DrawKind::Spiked] } else { &[] };
     let constants: &[DrawKind] = if facts.has_constants { &[DrawKind::Filled] } else { &[] };
-    kinds.chain(reduction.iter().chain(constants).copied()).map(|kind| Draw { kind, seed: random_u32() }).collect()
+    kinds.chain(moved.iter().chain(reduction).chain(constants).copied()).map(|kind| Draw { kind, seed: random_u32() }).collect()
 }
 
 /// Draws that decide what the problem's own do not: what a reduction comes to, and whether inputs are read that are always the same.
@@ -113,6 +118,8 @@ mod tests {
         let eight = plan(NonZeroU32::new(8).unwrap(), &facts(false, false));
         assert_eq!(names(&eight), ["problem", "scaled", "structured", "special", "small", "shifted", "tiny", "problem"]);
         assert_ne!(eight[6].seed, eight[7].seed);
+        let five = plan(NonZeroU32::new(5).unwrap(), &facts(true, false));
+        assert_eq!(names(&five), ["problem", "scaled", "structured", "special", "small", "shifted", "uneven", "spiked"]);
         let two = plan(NonZeroU32::new(2).unwrap(), &facts(true, true));
         assert_eq!(names(&two), ["problem", "scaled", "uneven", "spiked", "filled"]);
     }

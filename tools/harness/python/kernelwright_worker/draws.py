@@ -43,6 +43,8 @@ LABELS = {
 _SINGLED, _AMONG, _SHRUNK, _SHRUNK_SHORT = 7, 16, 20, 8
 #: `spiked` ones grow by one of these factors: of many elements, or under a root, a small one decides nothing.
 SPIKES = (64.0, 64.0**2, 64.0**3, 64.0**4, 64.0**5)
+#: Of so many rows one may be zero, which asks for what keeps a norm from it.
+_SEVERAL_ROWS = 8
 #: Integers that are the same in every draw are shuffled if there are so many.
 _MANY_INTEGERS = 16
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
@@ -123,7 +125,7 @@ def _shift(elements: Tensor) -> None:
 
 
 def _structure(elements: Tensor) -> None:
-    """The first quarter of the rows equals the first row, a corner is zero, every other column changes its sign."""
+    """The first quarter of the rows equals the first row, a corner and, of several rows, the last one are zero, every other column changes its sign."""
     if elements.dim() == 0:
         elements.neg_()
         return
@@ -131,6 +133,8 @@ def _structure(elements: Tensor) -> None:
     elements[..., 1::2].neg_()
     elements[: max(1, rows // 4)] = elements[0].clone()
     elements[rows - rows // 4 :][..., columns - columns // 4 :] = 0
+    if elements.dim() > 1 and rows >= _SEVERAL_ROWS:
+        elements[-1] = 0
 
 
 def _shrink(elements: Tensor) -> None:
