@@ -26,9 +26,10 @@ const BEYOND: u32 = BASE + 6;
 
 const AS_DRAWN: Recipe = Recipe::Rotated { by: 0, stir: 0 };
 
-/// What draws of the calls of a batch may take where each call has its own; where that does not suffice, calls share some and are moved about differently,
-/// since telling calls of so many draws where to put what takes longer than drawing.
+/// What draws of a batch may take where each call has its own.
 const DRAWING: Duration = Duration::from_millis(16);
+
+/// Where that does not suffice: what those may take that calls share, and how many there are at most. Writing so many of each takes longer than drawing.
 const SHARED_DRAWING: Duration = Duration::from_millis(4);
 const SHARED: usize = 8;
 
