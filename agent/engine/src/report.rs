@@ -84,7 +84,7 @@ fn how_sure(text: &mut String, evaluation: &Evaluation) {
     let Correct { trials, timing, .. } = correct.as_ref();
     let _ = writeln!(text, "## How sure\n");
     if correct.names_trials() {
-        let _ = writeln!(text, "- Correct in {}: {}.", count(trials.ran.len(), "trial"), trials.ran.join("; "));
+        let _ = writeln!(text, "- Correct in {}: {}.", count(trials.ran.len(), "trial"), trials.checked_on());
     }
     if trials.timed_calls_verified > 0 {
         let _ = writeln!(text, "- The outputs of {} timed calls were verified as well.", trials.timed_calls_verified);

@@ -2,10 +2,13 @@
 
 use std::num::NonZeroU32;
 
+use serde::Deserialize;
+
 use crate::problem::Facts;
 
 /// How the inputs of a trial are drawn; the worker protocol says what each does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum DrawKind {
     Problem,
     Scaled,
@@ -19,6 +22,10 @@ pub(crate) enum DrawKind {
     Spiked,
     /// Where inputs are the same in every draw: other values in those.
     Filled,
+    /// Where there are masks: an empty and a full row.
+    Masked,
+    /// Where there are integers: those of few places in all others.
+    Skewed,
     /// The base entry's inputs with a few elements changed.
     Touched,
     /// The same with their signs changed.
@@ -38,6 +45,8 @@ impl DrawKind {
             Self::Uneven => "uneven",
             Self::Spiked => "spiked",
             Self::Filled => "filled",
+            Self::Masked => "masked",
+            Self::Skewed => "skewed",
             Self::Touched => "touched",
             Self::Flipped => "flipped",
         }
@@ -57,16 +66,13 @@ const USUAL: usize = 5;
 
 /// The draws of an evaluation: the problem's own distribution first (timing builds on it), then one of each kind that has exposed
 /// a class of tricks, the most telling first; beyond those the problem's own again with other seeds. From [`USUAL`] trials on there is one that moves the
-/// mean, which neither of the first does: who has room for as much as there usually is is wrong then. A reduction has more, and so has a problem whose inputs
-/// are in part the same in every draw.
+/// mean, which neither of the first does: who has room for as much as there usually is is wrong then. Some problems have more, as suits them.
 pub(crate) fn plan(trials: NonZeroU32, facts: &Facts) -> Vec<Draw> {
     use DrawKind::{Problem, Scaled, Shifted, Small, Special, Structured, Tiny};
     const ORDER: [DrawKind; 7] = [Problem, Scaled, Structured, Special, Small, Shifted, Tiny];
     let kinds = (0..trials.get() as usize).map(|trial| ORDER.get(trial).copied().unwrap_or(Problem));
     let moved: &[DrawKind] = if kinds.len() >= USUAL && !kinds.clone().any(|kind| kind == Shifted) { &[Shifted] } else { &[] };
-    let reduction: &[DrawKind] = if facts.reduces { &[DrawKind::Uneven, DrawKind::Spiked] } else { &[] };
-    let constants: &[DrawKind] = if facts.has_constants { &[DrawKind::Filled] } else { &[] };
-    kinds.chain(moved.iter().chain(reduction).chain(constants).copied()).map(|kind| Draw { kind, seed: random_u32() }).collect()
+    kinds.chain(moved.iter().chain(&*facts.more_draws).copied()).map(of_kind).collect()
 }
 
 /// Draws that decide what the problem's own do not: what a reduction comes to, and whether inputs are read that are always the same.
@@ -111,16 +117,16 @@ mod tests {
     #[test]
     fn the_first_draw_is_the_problems_own_and_seeds_differ() {
         let names = |plan: &[Draw]| plan.iter().map(|draw| draw.kind.as_str()).collect::<Vec<_>>();
-        let facts = |reduces: bool, has_constants: bool| -> Facts {
+        let facts = |more_draws: &[&str]| -> Facts {
             let known = serde_json::json!({"inputs": [], "outputs": [], "init": null, "tensors": [], "state": null, "reference_ns": 1});
-            Facts { reduces, has_constants, ..serde_json::from_value(known).unwrap() }
+            Facts { more_draws: serde_json::from_value(serde_json::json!(more_draws)).unwrap(), ..serde_json::from_value(known).unwrap() }
         };
-        let eight = plan(NonZeroU32::new(8).unwrap(), &facts(false, false));
+        let eight = plan(NonZeroU32::new(8).unwrap(), &facts(&[]));
         assert_eq!(names(&eight), ["problem", "scaled", "structured", "special", "small", "shifted", "tiny", "problem"]);
         assert_ne!(eight[6].seed, eight[7].seed);
-        let five = plan(NonZeroU32::new(5).unwrap(), &facts(true, false));
+        let five = plan(NonZeroU32::new(5).unwrap(), &facts(&["uneven", "spiked"]));
         assert_eq!(names(&five), ["problem", "scaled", "structured", "special", "small", "shifted", "uneven", "spiked"]);
-        let two = plan(NonZeroU32::new(2).unwrap(), &facts(true, true));
-        assert_eq!(names(&two), ["problem", "scaled", "uneven", "spiked", "filled"]);
+        let two = plan(NonZeroU32::new(2).unwrap(), &facts(&["filled", "masked", "skewed"]));
+        assert_eq!(names(&two), ["problem", "scaled", "filled", "masked", "skewed"]);
     }
 }

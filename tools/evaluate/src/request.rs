@@ -78,7 +78,7 @@ pub struct EvaluateRequest {
 /// How to evaluate.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How many different draws of inputs to check.
+    /// At least so many different draws of inputs are checked.
     pub trials: NonZeroU32,
     /// Which baselines to compare with.
     pub baselines: BaselineChoice,

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::EvaluateError;
+use crate::draws::DrawKind;
 use crate::problem::{Facts, Places, Problem, unmeasured};
 use crate::verdict::Stop;
 
@@ -79,10 +80,7 @@ impl Problem {
             degenerate: Option<String>,
             structures: Arc<[Option<Places>]>,
             structure: Vec<String>,
-            #[serde(default)]
-            reduces: bool,
-            #[serde(default)]
-            has_constants: bool,
+            more_draws: Arc<[DrawKind]>,
             #[serde(default)]
             returns_inputs: bool,
             reference_ns: u64,
@@ -94,22 +92,11 @@ impl Problem {
         self.moves = None;
         let (new, _): (Selected, _) = self.ask("select", json!({"set": set}), &[]).await?;
         self.sets.selected = set;
-        let Facts {
-            inputs,
-            outputs,
-            degenerate,
-            structures,
-            structure,
-            reduces,
-            has_constants,
-            returns_inputs,
-            reference_ns,
-            device_memory,
-            ..
-        } = &mut self.facts;
+        let Facts { inputs, outputs, degenerate, structures, structure, more_draws, returns_inputs, reference_ns, device_memory, .. } =
+            &mut self.facts;
         (*inputs, *outputs, *degenerate) = (new.inputs, new.outputs, new.degenerate);
         (*structures, *structure) = (new.structures, new.structure);
-        (*reduces, *has_constants, *returns_inputs) = (new.reduces, new.has_constants, new.returns_inputs);
+        (*more_draws, *returns_inputs) = (new.more_draws, new.returns_inputs);
         (*reference_ns, *device_memory) = (new.reference_ns, new.device_memory);
         self.note_degenerate();
         Ok(())

@@ -77,7 +77,7 @@ struct EvaluateArgs {
     target: Option<Target>,
     /// Whether to time a correct candidate; true without it.
     measure: Option<bool>,
-    /// How many different draws of inputs to check, 1 to 20; 5 without it.
+    /// At least so many different draws of inputs are checked, 1 to 20; 5 without it.
     trials: Option<u32>,
     /// Whether TF32 is allowed, for the baselines as well; false without it.
     tf32: Option<bool>,

@@ -148,6 +148,22 @@ pub struct Trials {
     pub timed_calls_verified: u32,
 }
 
+impl Trials {
+    /// The trials that ran, for people: `problem's distribution (3 draws); scaled x100`.
+    #[must_use]
+    pub fn checked_on(&self) -> String {
+        let mut labels: Vec<(&str, usize)> = vec![];
+        for label in &self.ran {
+            match labels.iter_mut().find(|(known, _)| known == label) {
+                Some((_, count)) => *count += 1,
+                None => labels.push((label, 1)),
+            }
+        }
+        let told = labels.iter().map(|&(label, count)| if count == 1 { label.to_owned() } else { format!("{label} ({count} draws)") });
+        told.collect::<Vec<_>>().join("; ")
+    }
+}
+
 /// What is known of a correct kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Correct {
@@ -377,6 +393,12 @@ mod tests {
             sandbox: Sandbox::default(),
             wall_ns: Nanoseconds(1),
         }
+    }
+
+    #[test]
+    fn trials_on_the_same_kind_of_draw_are_told_once() {
+        let ran = ["own", "scaled x100", "own", "own"].map(str::to_owned).to_vec();
+        assert_eq!(Trials { ran, ..Trials::default() }.checked_on(), "own (3 draws); scaled x100");
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub struct Rules {
     /// Where to run: cpu, cuda, cuda:N, or auto for a GPU if there is one [default: auto]
     #[arg(short, long, value_name = "TARGET", help_heading = "Evaluation")]
     pub target: Option<String>,
-    /// How many draws of inputs are checked [default: 5]
+    /// At least so many draws of inputs are checked [default: 5]
     #[arg(long, value_name = "N", help_heading = "Evaluation")]
     pub trials: Option<u32>,
     /// How many interleaved pairs are timed

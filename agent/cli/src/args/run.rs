@@ -77,7 +77,7 @@ pub struct Optimize {
     /// Where the kernel has to be fast: cpu, cuda, cuda:N, or auto for a GPU if there is one [default: auto]
     #[arg(short, long, value_name = "TARGET", help_heading = "Evaluation")]
     pub target: Option<String>,
-    /// How many draws of inputs are checked [default: 5]
+    /// At least so many draws of inputs are checked [default: 5]
     #[arg(long, value_name = "N", help_heading = "Evaluation")]
     pub trials: Option<u32>,
     /// Allow TF32 in float32 matrix products, for the baselines as well

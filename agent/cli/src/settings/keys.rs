@@ -57,7 +57,7 @@ pub const KEYS: &[Key] = &[
     key("evaluate.target", Kind::Text, Some("auto"), "where kernels run: cpu, cuda, cuda:N, or auto for a GPU if there is one"),
     key("evaluate.python", Kind::Path, None, "the Python with torch"),
     key("evaluate.baselines", Kind::Choices(&["eager", "compile"]), Some("eager,compile"), "what candidates are compared with"),
-    key("evaluate.trials", Kind::Count, Some("5"), "draws of inputs that are checked"),
+    key("evaluate.trials", Kind::Count, Some("5"), "draws of inputs that are checked at least"),
     key("evaluate.pairs", Kind::Count, None, "interleaved pairs that are timed"),
     key("evaluate.tf32", Kind::Flag, Some("false"), "whether TF32 is allowed in float32 matrix products"),
     key("evaluate.threads", Kind::Count, None, "threads each side may use; all when absent"),

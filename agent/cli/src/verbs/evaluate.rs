@@ -148,7 +148,7 @@ fn add_correct(text: &mut String, correct: &Correct) {
         let _ = write!(text, "\n  {:<14} {}: {said}", "set", set.name);
     }
     if correct.names_trials() {
-        let _ = write!(text, "\n  {:<14} {}", "checked on", correct.trials.ran.join("; "));
+        let _ = write!(text, "\n  {:<14} {}", "checked on", correct.trials.checked_on());
     }
     for skipped in &correct.trials.skipped {
         let _ = write!(text, "\n  {:<14} {skipped}", "not tried");

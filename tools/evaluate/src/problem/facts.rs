@@ -5,6 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::draws::DrawKind;
+
 /// What `load` says about a problem.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Facts {
@@ -26,12 +28,9 @@ pub(crate) struct Facts {
     /// What inputs are in every draw, in words.
     #[serde(default)]
     pub(crate) structure: Vec<String>,
-    /// Whether its outputs are few numbers of many.
+    /// Draws that suit what it gives, and its inputs, beside those that every problem has.
     #[serde(default)]
-    pub(crate) reduces: bool,
-    /// Whether some of its inputs are the same in every draw, and could be others.
-    #[serde(default)]
-    pub(crate) has_constants: bool,
+    pub(crate) more_draws: Arc<[DrawKind]>,
     /// Whether what a call gives depends on the calls before it.
     #[serde(default)]
     pub(crate) carries_state: bool,

@@ -1,23 +1,23 @@
 """The inputs of trials: the problem's own distribution, and variations of it that expose shortcuts (see "Draws" in WORKERS.md).
 
-Integers, bools and indices always stay what the problem's own function made them, but for those that are the same in every draw, and an input stays what
-it is in every draw (`structure.py`).
+Integers, bools and indices stay what the problem's own function made them in all but the draws of `traits.py`, and an input stays what it is in every
+draw (`structure.py`).
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from .channel import WorkerError
-from .layout import can_scale, editable_copy, same_bits
+from .layout import can_scale, editable_copy
 from .structure import Structure
-from .trees import floats_of, map_floats, map_tensors, tensors_of
+from .traits import Traits
+from .trees import map_tensors, tensors_of
 
 #: What a person reads about each kind.
 LABELS = {
@@ -31,6 +31,8 @@ LABELS = {
     "uneven": "all but a few elements far smaller",
     "spiked": "a few elements far larger",
     "filled": "other values in what is the same in every draw",
+    "masked": "an empty and a full row of each mask",
+    "skewed": "integers from a few places in all others",
     "touched": "the first inputs again, a few elements changed",
     "flipped": "the first inputs again, the signs of a few elements changed",
     "nudged": "last digits changed",
@@ -45,33 +47,9 @@ _SINGLED, _AMONG, _SHRUNK, _SHRUNK_SHORT = 7, 16, 20, 8
 SPIKES = (64.0, 64.0**2, 64.0**3, 64.0**4, 64.0**5)
 #: Of so many rows one may be zero, which asks for what keeps a norm from it.
 _SEVERAL_ROWS = 8
-#: Integers that are the same in every draw are shuffled if there are so many.
-_MANY_INTEGERS = 16
-_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 #: One element in so many changes in a `touched` or `flipped` draw, all of them in a row, by such a factor.
 _TOUCHED = 512
 _FACTORS = {"touched": 0.75, "flipped": -1.0}
-
-
-@dataclass(frozen=True)
-class Constants:
-    """What of the inputs is the same in every draw, as far as two of them show: which tensors and which floats, in the order of the tree."""
-
-    tensors: tuple[bool, ...] = ()
-    floats: tuple[bool, ...] = ()
-
-    @classmethod
-    def of(cls, first: list[Any], second: list[Any]) -> Constants:
-        """What two draws have in common; nothing where their forms differ."""
-        tensors, floats = (tensors_of(first), tensors_of(second)), (floats_of(first), floats_of(second))
-        return cls(
-            tuple(map(same_bits, *tensors)) if len(tensors[0]) == len(tensors[1]) else (),
-            tuple(a == b for a, b in zip(*floats)) if len(floats[0]) == len(floats[1]) else (),
-        )
-
-    def can_change(self, inputs: list[Any]) -> bool:
-        """Whether `filled` draws of these inputs differ from others."""
-        return any(self.floats) or any(same and _fills(tensor) for tensor, same in zip(tensors_of(inputs), self.tensors))
 
 
 def transform(
@@ -80,17 +58,21 @@ def transform(
     device: torch.device,
     seed: int = 0,
     structures: Sequence[Structure | None] = (),
-    constants: Constants = Constants(),
+    traits: Traits = Traits(),
     spike: float = SPIKES[0],
 ) -> tuple[list[Any], str | None]:
     """The inputs changed as `kind` says, in memory of their own, and why the draw is worth nothing, if so. `seed` decides what is touched, and how it
-    is nudged; `structures` are those of the inputs' tensors, `constants` what is the same in every draw, and `spike` how large spikes are."""
+    is nudged; `structures` are those of the inputs' tensors, `traits` what else is so in every draw, and `spike` how large spikes are."""
     if kind not in LABELS:
         raise WorkerError("internal", "draw", f"a draw of kind {kind!r}")
     if kind == "problem":
         return inputs, None
     if kind == "filled":
-        return _filled(inputs, device, seed, constants, structures), None
+        return traits.filled(inputs, device, seed, list(structures)), None
+    if kind == "masked":
+        return traits.masked(inputs, device, seed), None
+    if kind == "skewed":
+        return traits.skewed(inputs, device, seed), None
     if not any(can_scale(tensor) and tensor.numel() for tensor in tensors_of(inputs)):
         return inputs, "the inputs have no floating-point tensor to change"
     random_numbers = random.Random(seed)
@@ -171,51 +153,6 @@ def _single_out(elements: Tensor, random_numbers: random.Random, free: Tensor | 
     most = _SHRUNK_SHORT if elements.dtype == torch.float16 else _SHRUNK
     elements.mul_(0.5 ** min(most, (elements.numel() // count).bit_length()))
     elements[where] = kept
-
-
-def _fills(tensor: Tensor) -> bool:
-    """Whether a tensor that is the same in every draw can be given other values: bools, floats of two bytes or more, and some integers."""
-    return tensor.numel() > 0 and (tensor.dtype == torch.bool or can_scale(tensor) and not tensor.is_complex() or _shuffles(tensor))
-
-
-def _shuffles(tensor: Tensor) -> bool:
-    """Whether it holds integers in no order, which may be indices: they are as good in another one. A few may be sizes, and offsets are in order."""
-    return tensor.dtype in _INTEGERS and tensor.dim() > 0 and tensor.numel() >= _MANY_INTEGERS and not bool((tensor[..., 1:] >= tensor[..., :-1]).all())
-
-
-def _filled(inputs: list[Any], device: torch.device, seed: int, constants: Constants, structures: Sequence[Structure | None]) -> list[Any]:
-    same, known = iter(constants.tensors), iter(structures)
-    generator = torch.Generator().manual_seed(seed)
-
-    def changed(tensor: Tensor) -> Tensor:
-        copy, elements = editable_copy(tensor, device)
-        structure = next(known, None)
-        if not next(same, False) or not _fills(tensor):
-            return copy
-        if _shuffles(tensor):
-            order = torch.randperm(elements.shape[-1], generator=generator).to(device)
-            elements.copy_(elements[..., order].clone())
-            return copy
-        random_values = torch.rand(elements.shape, generator=generator).to(device)
-        if tensor.dtype == torch.bool:
-            elements.copy_(random_values < 0.5)
-        else:
-            # What is zero in every draw gets values of size one, of either sign; the rest is scaled within what it is.
-            elements = elements.detach()
-            elements.copy_(torch.where(elements == 0, 2 * random_values - 1, elements * (0.5 + 0.5 * random_values)).to(elements.dtype))
-            if structure is not None and elements.shape == tensor.shape:
-                structure.restore(elements, tensor.detach())
-        return copy
-
-    same_floats, random_numbers = iter(constants.floats), random.Random(seed)
-
-    def another(number: float) -> float:
-        if not next(same_floats, False):
-            return number
-        # Zero as a factor, a slope or an offset; what must not be negative takes this as well.
-        return number * random_numbers.uniform(0.5, 0.75) if number else random_numbers.uniform(0.25, 0.75)
-
-    return map_floats(map_tensors(inputs, changed), another)
 
 
 def _touch(elements: Tensor, random_numbers: random.Random, free: Tensor | None, factor: float) -> None:

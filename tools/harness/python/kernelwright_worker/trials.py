@@ -18,17 +18,18 @@ from .arena import write_arena
 from .channel import Reply, WorkerError
 from .compare import NanRule, Size, is_rounding_alone, sizes
 from .device import Device
-from .draws import LABELS, SPIKES, Constants, transform
+from .draws import LABELS, SPIKES, transform
 from .layout import Layout, same_bits
 from .outputs import agree
 from .problem import Problem
 from .recipes import Recipe
 from .reference import Expectation, Reference
 from .structure import Structure
+from .traits import Traits
 from .trees import encode, tensors_of
 
 #: Draws of finite inputs that are none of the problem's own.
-_ELSEWHERE = ("scaled", "structured", "small", "shifted", "tiny", "uneven", "spiked")
+_ELSEWHERE = ("scaled", "structured", "small", "shifted", "tiny", "uneven", "spiked", "masked", "skewed")
 #: What an output that cancels counts as at least, as a part of what it is on the problem's own draw.
 _FLOOR = 0.01
 #: What an output of small inputs counts as at least, if it was as large before: its limit is then some last digits of one.
@@ -57,13 +58,13 @@ class Trials:
         self._spike: float | None = None
         #: One for each tensor of the selected set of inputs.
         self.structures: list[Structure | None] = []
-        self.constants = Constants()
+        self.traits = Traits()
 
     def learn(self, inputs: list[Any]) -> None:
         """What inputs are in another draw as well."""
         again = self._problem.inputs(self._seed + 1, self._device)
         self.structures = structure.find(inputs, lambda: again)
-        self.constants = Constants.of(inputs, again)
+        self.traits = Traits.of(inputs, again)
 
     def renew(self) -> None:
         """Forgets every entry, and what is known of the draws of one set of inputs."""
@@ -234,7 +235,7 @@ class Trials:
         known = self.fitting(inputs)
 
         def changed(spike: float) -> tuple[list[Any], str | None]:
-            return transform(inputs, kind, self._device.torch, seed, known, self.constants, spike)
+            return transform(inputs, kind, self._device.torch, seed, known, self.traits, spike)
 
         if kind != "spiked" or self._spike is not None:
             return changed(self._spike or SPIKES[0])

@@ -36,6 +36,8 @@ _HALF = 2
 _LARGE = {"expect": _HALF, "compare": _HALF, "baseline": _HALF, "verify": 8}
 #: Matrices of so few rows are singular as soon as an element or two come twice.
 _FEW_ROWS = 4
+#: Draws that suit a problem whose outputs are few numbers of many.
+_OF_REDUCTIONS = ("uneven", "spiked")
 #: What is asked of a problem that is loaded: of its trials, and of all of it.
 _OF_TRIALS = ("draw", "redraw", "share", "vary", "expect")
 _ON_LOADED = (
@@ -136,8 +138,10 @@ class _Loaded:
             "degenerate": reason,
             "reference_ns": reference_ns,
             "device_memory": self._device.free_memory(),
-            "reduces": reduces(inputs, [outputs, self._reference.of_written(inputs)]),
-            "has_constants": self._trials.constants.can_change(inputs),
+            "more_draws": [
+                *(_OF_REDUCTIONS if reduces(inputs, [outputs, self._reference.of_written(inputs)]) else ()),
+                *self._trials.traits.draws(inputs),
+            ],
             "carries_state": self._reference.carries_state,
             "returns_inputs": self._reference.returns_inputs,
             "structures": [found and found.to_json() for _tensor, found in known],

@@ -110,16 +110,8 @@ class Structures(unittest.TestCase):
                 self.assertTrue(same_bits(both, both.mT) or kind == "special" and torch.equal(both.nan_to_num(7), both.mT.nan_to_num(7)), kind)
                 self.assertTrue(bool((ordered.diff(dim=-1) >= 0).all()), kind)
                 self.assertFalse((diagonal - torch.diag_embed(diagonal.diagonal(dim1=-2, dim2=-1))).any(), kind)
-                if kind not in ("problem", "filled"):
+                if kind not in ("problem", "filled", "masked", "skewed"):
                     self.assertTrue(all(kind in ("special", "tiny", "untied") or not same_bits(a, b) for a, b in zip(inputs, changed)), (kind, seed))
-
-    def test_what_is_the_same_in_every_draw_keeps_its_order_while_it_gets_other_values(self) -> None:
-        inputs = [torch.randn(8), torch.linspace(-2, 2, 17)]
-        again = [torch.randn(8), torch.linspace(-2, 2, 17)]
-        known = structure.find(inputs, lambda: again)
-        (_x, edges), skipped = draws.transform(inputs, "filled", torch.device("cpu"), 1, known, draws.Constants.of(inputs, again))
-        self.assertIsNone(skipped)
-        self.assertTrue(bool((edges.diff() >= 0).all()) and not torch.equal(edges, inputs[1]))
 
     def test_other_shapes_have_no_structure(self) -> None:
         known = structure.find([torch.tril(torch.rand(8, 8))], lambda: [torch.tril(torch.rand(8, 8))])

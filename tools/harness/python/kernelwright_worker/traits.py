@@ -1,0 +1,193 @@
+"""What two draws show of inputs beside their structure, and the draws that change what all others leave as it is.
+
+Inputs that are the same in every draw (`filled`), masks (`masked`) and integers (`skewed`): a flag may be left unread, a row without anything in it may
+be divided by, and there may be room for as much as there usually is. A problem that has no such inputs has no such draws.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .layout import can_scale, editable_copy, same_bits
+from .structure import Structure
+from .trees import floats_of, map_floats, map_tensors, tensors_of
+
+#: Integers that are the same in every draw are shuffled if there are so many.
+_MANY_INTEGERS = 16
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+#: A mask has so many rows, or more: one of them is made empty, one full, and most stay.
+_FEWEST_ROWS = 4
+#: Columns of a mask are always the same if this is how unlikely it is by chance.
+_UNLIKELY = 0.01
+#: Integers are skewed in rows of so many or more, towards so many places: fewer may be lengths, and what depends on them would no longer fit.
+_FEWEST_SKEWED, _PLACES = 64, 4
+
+
+@dataclass(frozen=True)
+class Mask:
+    """What the rows of a mask, along its last dimension, have in common in every draw."""
+
+    always: Tensor
+    never: Tensor
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What two draws have in common, for the tensors and the floats of the inputs in the order of the tree."""
+
+    #: Which are the same in every draw.
+    constant: tuple[bool, ...] = ()
+    constant_floats: tuple[bool, ...] = ()
+    #: Bools of which a row may be empty, or full.
+    masks: tuple[Mask | None, ...] = ()
+    #: The dimension along which integers may take those of other places.
+    skews: tuple[int | None, ...] = ()
+
+    @classmethod
+    def of(cls, first: list[Any], second: list[Any]) -> Traits:
+        """Those of two draws; none where their forms differ."""
+        tensors, floats = (tensors_of(first), tensors_of(second)), (floats_of(first), floats_of(second))
+        constant_floats = tuple(a == b for a, b in zip(*floats)) if len(floats[0]) == len(floats[1]) else ()
+        if [tensor.shape for tensor in tensors[0]] != [tensor.shape for tensor in tensors[1]]:
+            return cls(constant_floats=constant_floats)
+        return cls(tuple(map(same_bits, *tensors)), constant_floats, tuple(map(_mask, *tensors)), _skews(*tensors))
+
+    def draws(self, inputs: list[Any]) -> list[str]:
+        """The kinds of draws in which these inputs differ from what they are in all others."""
+        fills = any(self.constant_floats) or any(same and _fills(tensor) for tensor, same in zip(tensors_of(inputs), self.constant))
+        masks, skews = (any(one is not None for one in known) for known in (self.masks, self.skews))
+        return [kind for kind, has in (("filled", fills), ("masked", masks), ("skewed", skews)) if has]
+
+    def filled(self, inputs: list[Any], device: torch.device, seed: int, structures: list[Structure | None]) -> list[Any]:
+        """Other values in what is the same in every draw."""
+        same, known = iter(self.constant), iter(structures)
+        generator = torch.Generator().manual_seed(seed)
+
+        def changed(tensor: Tensor) -> Tensor:
+            copy, elements = editable_copy(tensor, device)
+            structure = next(known, None)
+            if next(same, False) and _fills(tensor):
+                _fill(tensor, elements, generator)
+                if structure is not None and elements.shape == tensor.shape:
+                    structure.restore(elements.detach(), tensor.detach())
+            return copy
+
+        same_floats, random_numbers = iter(self.constant_floats), random.Random(seed)
+
+        def another(number: float) -> float:
+            if not next(same_floats, False):
+                return number
+            # Zero as a factor, a slope or an offset; what must not be negative takes this as well.
+            return number * random_numbers.uniform(0.5, 0.75) if number else random_numbers.uniform(0.25, 0.75)
+
+        return map_floats(map_tensors(inputs, changed), another)
+
+    def masked(self, inputs: list[Any], device: torch.device, seed: int) -> list[Any]:
+        """One row of every mask is empty and another one full, but for what each row has in every draw."""
+        masks, random_numbers = iter(self.masks), random.Random(seed)
+
+        def changed(tensor: Tensor) -> Tensor:
+            copy, elements = editable_copy(tensor, device)
+            mask = next(masks, None)
+            if mask is not None and elements.shape == tensor.shape:
+                rows = random_numbers.sample(range(_rows(tensor)), 2)
+                for row, values in zip(rows, (mask.always, ~mask.never)):
+                    elements[torch.unravel_index(torch.tensor(row), tensor.shape[:-1])] = values.to(device)
+            return copy
+
+        return map_tensors(inputs, changed)
+
+    def skewed(self, inputs: list[Any], device: torch.device, seed: int) -> list[Any]:
+        """Integers take those of a few places: of the same ones in all tensors of that length, so that what belongs together stays so."""
+        skews = iter(self.skews)
+
+        def changed(tensor: Tensor) -> Tensor:
+            copy, elements = editable_copy(tensor, device)
+            dimension = next(skews, None)
+            if dimension is not None and elements.shape == tensor.shape:
+                length = tensor.shape[dimension]
+                generator = torch.Generator().manual_seed(seed + length)
+                places = torch.randperm(length, generator=generator)[:_PLACES]
+                taken = places[torch.randint(_PLACES, (length,), generator=generator)].to(device)
+                elements.copy_(elements.index_select(dimension, taken))
+            return copy
+
+        return map_tensors(inputs, changed)
+
+
+def _fills(tensor: Tensor) -> bool:
+    """Whether a tensor that is the same in every draw can be given other values: bools, floats of two bytes or more, and some integers."""
+    return tensor.numel() > 0 and (tensor.dtype == torch.bool or can_scale(tensor) and not tensor.is_complex() or _shuffles(tensor))
+
+
+def _shuffles(tensor: Tensor) -> bool:
+    """Whether it holds integers in no order, which may be indices: they are as good in another one. A few may be sizes, and offsets are in order."""
+    return tensor.dtype in _INTEGERS and tensor.dim() > 0 and tensor.numel() >= _MANY_INTEGERS and not bool((tensor[..., 1:] >= tensor[..., :-1]).all())
+
+
+def _fill(tensor: Tensor, elements: Tensor, generator: torch.Generator) -> None:
+    if _shuffles(tensor):
+        order = torch.randperm(elements.shape[-1], generator=generator).to(elements.device)
+        elements.copy_(elements[..., order].clone())
+        return
+    random_values = torch.rand(elements.shape, generator=generator).to(elements.device)
+    if tensor.dtype == torch.bool:
+        elements.copy_(random_values < 0.5)
+        return
+    # What is zero in every draw gets values of size one, of either sign; the rest is scaled within what it is.
+    elements = elements.detach()
+    elements.copy_(torch.where(elements == 0, 2 * random_values - 1, elements * (0.5 + 0.5 * random_values)).to(elements.dtype))
+
+
+def _rows(tensor: Tensor) -> int:
+    return tensor.numel() // tensor.shape[-1]
+
+
+def _mask(first: Tensor, second: Tensor) -> Mask | None:
+    """What bools have in common row by row, if their rows are free: not where each has as many as all others, as a choice has, and not where the places of
+    a matrix tell what is in them, as in a causal mask or one that begins with everybody knowing himself."""
+    if first.dtype != torch.bool or first.dim() < 2 or first.shape[-1] < 2 or _rows(first) < _FEWEST_ROWS or same_bits(first, second):
+        return None
+    both = torch.stack([first, second])
+    if any(bool((counts == counts[0]).all()) for counts in (both.sum(-1).flatten(), both.sum(-2).flatten())):
+        return None
+    if first.shape[-1] == first.shape[-2] and _places_tell(both):
+        return None
+    rows = both.flatten(0, -2)
+    found = []
+    for values in (rows, ~rows):
+        same = values.all(0)
+        if bool(same.any()) and values.shape[-1] * float(values.double().mean()) ** values.shape[0] > _UNLIKELY:
+            return None
+        found.append(same)
+    return Mask(*found)
+
+
+def _places_tell(matrices: Tensor) -> bool:
+    diagonals = matrices.diagonal(dim1=-2, dim2=-1)
+    triangles = [torch.equal(matrices, part) for part in (matrices.tril(), matrices.triu())]
+    return bool(diagonals.all()) or not bool(diagonals.any()) or any(triangles) or torch.equal(matrices, matrices.mT)
+
+
+def _skews(first: list[Tensor], second: list[Tensor]) -> tuple[int | None, ...]:
+    """The longest dimension of integers that differ from draw to draw, come twice and in no order in every line along it. None for those of a length along
+    which others are in order: these may be the groups that they come in."""
+    ordered, found = set(), []
+    for pair in zip(first, second):
+        dimension = None
+        if pair[0].dtype in _INTEGERS and pair[0].dim() and max(pair[0].shape) >= _FEWEST_SKEWED:
+            longest = max(range(pair[0].dim()), key=lambda at: pair[0].shape[at])
+            lines = torch.stack([tensor.movedim(longest, -1) for tensor in pair])
+            steps = lines[..., 1:] >= lines[..., :-1]
+            sorted_lines = lines.sort(-1).values
+            if bool((steps.all(-1) | (lines[..., 1:] <= lines[..., :-1]).all(-1)).any()):
+                ordered.add(pair[0].shape[longest])
+            elif not same_bits(*pair) and bool((sorted_lines[..., 1:] == sorted_lines[..., :-1]).any(-1).all()):
+                dimension = longest
+        found.append(dimension)
+    return tuple(at if at is not None and tensor.shape[at] not in ordered else None for at, tensor in zip(found, first))

@@ -1,0 +1,144 @@
+"""What two draws show of inputs, and the draws that change what all others leave as it is."""
+
+from __future__ import annotations
+
+import unittest
+
+from support import DEVICES
+
+import torch
+from torch import Tensor
+
+from kernelwright_worker import draws, structure
+from kernelwright_worker.layout import fresh_copy, same_bits
+from kernelwright_worker.traits import Traits
+
+
+def both(make: object) -> tuple[list[Tensor], Traits]:
+    """A draw, and what another one has in common with it."""
+    first, second = make(), make()  # type: ignore[operator]
+    return first, Traits.of(first, second)
+
+
+class Constants(unittest.TestCase):
+    def test_what_is_the_same_in_every_draw_gets_other_values(self) -> None:
+        inputs = [torch.randn(8, 8), torch.zeros(8, 8), torch.ones(64, dtype=torch.bool), torch.arange(4)]
+        for name in DEVICES:
+            device = torch.device(name)
+            placed = [fresh_copy(value, device) for value in inputs]
+            changed, skipped = draws.transform(placed, "filled", device, 1, (), Traits.of(placed, [placed[0] + 1, *placed[1:]]))
+            self.assertIsNone(skipped)
+            self.assertTrue(same_bits(changed[0], placed[0]) and same_bits(changed[3], placed[3]))
+            self.assertTrue(0.1 < float(changed[1].abs().mean()) < 1.0 and 8 < int(changed[2].sum()) < 56)
+
+    def test_integers_in_no_order_come_in_another_one(self) -> None:
+        inputs = [torch.randn(4), torch.randperm(64).view(2, 32).to(torch.int32), torch.arange(64), torch.tensor([8, 4])]
+        for name in DEVICES:
+            device = torch.device(name)
+            placed = [fresh_copy(value, device) for value in inputs]
+            traits = Traits.of(placed, [placed[0] + 1, *placed[1:]])
+            (_x, index, *others), _skipped = draws.transform(placed, "filled", device, 1, (), traits)
+            self.assertFalse(torch.equal(index, placed[1]))
+            self.assertTrue(torch.equal(index.sort(-1).values, placed[1].sort(-1).values))
+            self.assertTrue(all(map(same_bits, others, placed[2:])))
+            self.assertTrue("filled" in traits.draws(placed) and not Traits.of(others, others).draws(others))
+
+    def test_numbers_that_are_the_same_in_every_draw_get_other_values(self) -> None:
+        inputs = [{"alpha": 0.0, 1.5: (2.0, 3)}, 0.25, float("nan"), True, "mean", None, torch.zeros(2)]
+        again = [{"alpha": 0.0, 1.5: (2.0, 3)}, 0.75, float("nan"), True, "mean", None, torch.zeros(2)]
+        traits = Traits.of(inputs, again)
+        self.assertEqual((traits.constant, traits.constant_floats), ((True,), (True, True, False)))
+        (named, *others), skipped = draws.transform(inputs, "filled", torch.device("cpu"), 1, (), traits)
+        self.assertIsNone(skipped)
+        self.assertTrue(0.25 <= named["alpha"] <= 0.75 and 1.0 <= named[1.5][0] <= 2.0 and named[1.5][1] == 3)
+        self.assertEqual((others[0], *others[2:5]), (0.25, True, "mean", None))
+        self.assertEqual(Traits.of([0.5], [0.25]).draws([0.5]), [])
+
+    def test_what_is_the_same_in_every_draw_keeps_its_order_while_it_gets_other_values(self) -> None:
+        inputs = [torch.randn(8), torch.linspace(-2, 2, 17)]
+        again = [torch.randn(8), torch.linspace(-2, 2, 17)]
+        known = structure.find(inputs, lambda: again)
+        (_x, edges), skipped = draws.transform(inputs, "filled", torch.device("cpu"), 1, known, Traits.of(inputs, again))
+        self.assertIsNone(skipped)
+        self.assertTrue(bool((edges.diff() >= 0).all()) and not torch.equal(edges, inputs[1]))
+
+
+class Masks(unittest.TestCase):
+    def test_one_row_is_empty_and_one_is_full(self) -> None:
+        (mask,), traits = both(lambda: [torch.rand(3, 8, 40) < 0.5])
+        self.assertEqual(traits.draws([mask]), ["masked"])
+        for name in DEVICES:
+            device = torch.device(name)
+            (changed,), skipped = draws.transform([fresh_copy(mask, device)], "masked", device, 1, (), traits)
+            self.assertIsNone(skipped)
+            rows = changed.cpu().flatten(0, -2)
+            self.assertTrue(bool((~rows).all(-1).any()) and bool(rows.all(-1).any()))
+            self.assertEqual(int((rows != mask.flatten(0, -2)).any(-1).sum()), 2)
+
+    def test_columns_that_are_always_the_same_stay_so(self) -> None:
+        def make() -> list[Tensor]:
+            mask = torch.rand(64, 40) < 0.5
+            mask[:, 0], mask[:, 39] = True, False
+            return [mask]
+
+        (mask,), traits = both(make)
+        ((changed,), _skipped) = draws.transform([mask], "masked", torch.device("cpu"), 1, (), traits)
+        self.assertTrue(bool(changed[:, 0].all()) and not bool(changed[:, 39].any()))
+        self.assertEqual((int(changed.sum(-1).min()), int(changed.sum(-1).max())), (1, 39))
+
+    def test_rows_that_depend_on_each_other_are_left_alone(self) -> None:
+        def symmetric() -> Tensor:
+            upper = (torch.rand(64, 64) < 0.5).triu()
+            return upper | upper.mT
+
+        def chosen() -> Tensor:
+            return torch.zeros(64, 16, dtype=torch.bool).scatter_(1, torch.rand(64, 16).topk(2).indices, True)
+
+        for make in (
+            symmetric,
+            chosen,
+            lambda: chosen().mT.contiguous(),
+            lambda: (torch.rand(64, 64) < 0.5).tril(),
+            lambda: (torch.rand(64, 64) < 0.5) | torch.eye(64, dtype=torch.bool),
+            lambda: torch.rand(3, 64) < 0.5,
+            lambda: torch.rand(64) < 0.5,
+            # Whether a column is always the same two draws of a few rows do not show.
+            lambda: torch.rand(4, 256) < 0.9,
+        ):
+            self.assertEqual(both(lambda: [make()])[1].masks, (None,))
+
+
+class Skewed(unittest.TestCase):
+    def test_integers_are_those_of_few_places_alike_in_all_of_a_length(self) -> None:
+        def make() -> list[Tensor]:
+            edges = torch.randint(0, 100, (2, 500))
+            return [edges, edges[0] * 1000 + edges[1], torch.randn(500), torch.randint(0, 9, (200, 4), dtype=torch.int8)]
+
+        inputs, traits = both(make)
+        self.assertEqual(traits.draws(inputs), ["skewed"])
+        for name in DEVICES:
+            device = torch.device(name)
+            (edges, keys, weights, others), skipped = draws.transform([fresh_copy(value, device) for value in inputs], "skewed", device, 1, (), traits)
+            self.assertIsNone(skipped)
+            self.assertTrue(torch.equal(edges[0] * 1000 + edges[1], keys) and same_bits(weights.cpu(), inputs[2]))
+            self.assertLessEqual(len(keys.unique()), 4)
+            self.assertLessEqual(len(others.unique(dim=0)), 4)
+            self.assertTrue(set(keys.tolist()) <= set(inputs[1].tolist()))
+
+    def test_what_may_not_come_twice_or_in_another_order_is_left_alone(self) -> None:
+        for make in (
+            lambda: [torch.randperm(500)],
+            lambda: [torch.stack([torch.randperm(500) for _ in range(3)])],
+            lambda: [torch.randint(0, 100, (500,)).sort().values],
+            lambda: [torch.randint(0, 100, (500,)).sort(descending=True).values],
+            lambda: [torch.randint(0, 10, (32,))],
+            lambda: [torch.arange(500) % 7],
+            # Numbers of groups in order: others of that length may count within them.
+            lambda: [torch.randint(0, 100, (500,)), torch.randint(0, 100, (500,)).sort().values],
+        ):
+            inputs, traits = both(make)
+            self.assertNotIn("skewed", traits.draws(inputs))
+
+
+if __name__ == "__main__":
+    unittest.main()
