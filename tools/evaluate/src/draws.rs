@@ -16,6 +16,7 @@ pub(crate) enum DrawKind {
     Special,
     Small,
     Shifted,
+    Negative,
     Tiny,
     /// Where few numbers come of many inputs: a few elements decide.
     Uneven,
@@ -26,6 +27,8 @@ pub(crate) enum DrawKind {
     Masked,
     /// Where there are integers: those of few places in all others.
     Skewed,
+    /// Where outputs say which elements are the largest: those several times.
+    Tied,
     /// The base entry's inputs with a few elements changed.
     Touched,
     /// The same with their signs changed.
@@ -41,12 +44,14 @@ impl DrawKind {
             Self::Special => "special",
             Self::Small => "small",
             Self::Shifted => "shifted",
+            Self::Negative => "negative",
             Self::Tiny => "tiny",
             Self::Uneven => "uneven",
             Self::Spiked => "spiked",
             Self::Filled => "filled",
             Self::Masked => "masked",
             Self::Skewed => "skewed",
+            Self::Tied => "tied",
             Self::Touched => "touched",
             Self::Flipped => "flipped",
         }
@@ -65,14 +70,15 @@ pub(crate) struct Draw {
 const USUAL: usize = 5;
 
 /// The draws of an evaluation: the problem's own distribution first (timing builds on it), then one of each kind that has exposed
-/// a class of tricks, the most telling first; beyond those the problem's own again with other seeds. From [`USUAL`] trials on there is one that moves the
-/// mean, which neither of the first does: who has room for as much as there usually is is wrong then. Some problems have more, as suits them.
+/// a class of tricks, the most telling first; beyond those the problem's own again with other seeds. From [`USUAL`] trials on there are two that move the
+/// mean, which none of the first does: who has room for as much as there usually is, or begins a maximum with zero, is wrong then. Some problems have
+/// more, as suits them.
 pub(crate) fn plan(trials: NonZeroU32, facts: &Facts) -> Vec<Draw> {
-    use DrawKind::{Problem, Scaled, Shifted, Small, Special, Structured, Tiny};
-    const ORDER: [DrawKind; 7] = [Problem, Scaled, Structured, Special, Small, Shifted, Tiny];
+    use DrawKind::{Negative, Problem, Scaled, Shifted, Small, Special, Structured, Tiny};
+    const ORDER: [DrawKind; 8] = [Problem, Scaled, Structured, Special, Small, Shifted, Negative, Tiny];
     let kinds = (0..trials.get() as usize).map(|trial| ORDER.get(trial).copied().unwrap_or(Problem));
-    let moved: &[DrawKind] = if kinds.len() >= USUAL && !kinds.clone().any(|kind| kind == Shifted) { &[Shifted] } else { &[] };
-    kinds.chain(moved.iter().chain(&*facts.more_draws).copied()).map(of_kind).collect()
+    let moved = [Shifted, Negative].into_iter().filter(|moved| kinds.len() >= USUAL && !kinds.clone().any(|kind| kind == *moved));
+    kinds.clone().chain(moved).chain(facts.more_draws.iter().copied()).map(of_kind).collect()
 }
 
 /// Draws that decide what the problem's own do not: what a reduction comes to, and whether inputs are read that are always the same.
@@ -121,11 +127,11 @@ mod tests {
             let known = serde_json::json!({"inputs": [], "outputs": [], "init": null, "tensors": [], "state": null, "reference_ns": 1});
             Facts { more_draws: serde_json::from_value(serde_json::json!(more_draws)).unwrap(), ..serde_json::from_value(known).unwrap() }
         };
-        let eight = plan(NonZeroU32::new(8).unwrap(), &facts(&[]));
-        assert_eq!(names(&eight), ["problem", "scaled", "structured", "special", "small", "shifted", "tiny", "problem"]);
-        assert_ne!(eight[6].seed, eight[7].seed);
+        let nine = plan(NonZeroU32::new(9).unwrap(), &facts(&[]));
+        assert_eq!(names(&nine), ["problem", "scaled", "structured", "special", "small", "shifted", "negative", "tiny", "problem"]);
+        assert_ne!(nine[7].seed, nine[8].seed);
         let five = plan(NonZeroU32::new(5).unwrap(), &facts(&["uneven", "spiked"]));
-        assert_eq!(names(&five), ["problem", "scaled", "structured", "special", "small", "shifted", "uneven", "spiked"]);
+        assert_eq!(names(&five), ["problem", "scaled", "structured", "special", "small", "shifted", "negative", "uneven", "spiked"]);
         let two = plan(NonZeroU32::new(2).unwrap(), &facts(&["filled", "masked", "skewed"]));
         assert_eq!(names(&two), ["problem", "scaled", "filled", "masked", "skewed"]);
     }

@@ -25,6 +25,7 @@ LABELS = {
     "scaled": "scaled x100",
     "small": "scaled x0.01",
     "shifted": "shifted by one standard deviation",
+    "negative": "all far below zero",
     "structured": "equal rows, a block of zeros, sign flips",
     "special": "denormals, zeros, a NaN and an inf",
     "tiny": "denormals and zeros",
@@ -33,6 +34,7 @@ LABELS = {
     "filled": "other values in what is the same in every draw",
     "masked": "an empty and a full row of each mask",
     "skewed": "integers from a few places in all others",
+    "tied": "the largest of each row several times",
     "touched": "the first inputs again, a few elements changed",
     "flipped": "the first inputs again, the signs of a few elements changed",
     "nudged": "last digits changed",
@@ -45,8 +47,10 @@ LABELS = {
 _SINGLED, _AMONG, _SHRUNK, _SHRUNK_SHORT = 7, 16, 20, 8
 #: `spiked` ones grow by one of these factors: of many elements, or under a root, a small one decides nothing.
 SPIKES = (64.0, 64.0**2, 64.0**3, 64.0**4, 64.0**5)
-#: Of so many rows one may be zero, which asks for what keeps a norm from it.
+#: Of so many rows one may be zero, which asks for what keeps a norm from it, and finds the tile that leaves early.
 _SEVERAL_ROWS = 8
+#: Elements of `negative` draws are so many times as large.
+_FAR_BELOW = 200.0
 #: One element in so many changes in a `touched` or `flipped` draw, all of them in a row, by such a factor.
 _TOUCHED = 512
 _FACTORS = {"touched": 0.75, "flipped": -1.0}
@@ -73,6 +77,8 @@ def transform(
         return traits.masked(inputs, device, seed), None
     if kind == "skewed":
         return traits.skewed(inputs, device, seed), None
+    if kind == "tied":
+        return traits.tied(inputs, device, seed), None
     if not any(can_scale(tensor) and tensor.numel() for tensor in tensors_of(inputs)):
         return inputs, "the inputs have no floating-point tensor to change"
     random_numbers = random.Random(seed)
@@ -106,8 +112,18 @@ def _shift(elements: Tensor) -> None:
     elements.add_(spread if spread > 0 and spread == spread else 1.0)
 
 
+def _negate(elements: Tensor) -> None:
+    """Far enough below zero that an exponential is zero, with a spread of the same size, so that nothing cancels that does not where inputs are scaled."""
+    if elements.is_complex():
+        elements.mul_(-_FAR_BELOW)
+        return
+    elements.abs_()
+    _shift(elements)
+    elements.mul_(-_FAR_BELOW)
+
+
 def _structure(elements: Tensor) -> None:
-    """The first quarter of the rows equals the first row, a corner and, of several rows, the last one are zero, every other column changes its sign."""
+    """The first quarter of the rows equals the first row, a corner and, of several rows, the last eighth are zero, every other column changes its sign."""
     if elements.dim() == 0:
         elements.neg_()
         return
@@ -116,7 +132,7 @@ def _structure(elements: Tensor) -> None:
     elements[: max(1, rows // 4)] = elements[0].clone()
     elements[rows - rows // 4 :][..., columns - columns // 4 :] = 0
     if elements.dim() > 1 and rows >= _SEVERAL_ROWS:
-        elements[-1] = 0
+        elements[rows - rows // _SEVERAL_ROWS :] = 0
 
 
 def _shrink(elements: Tensor) -> None:
@@ -139,14 +155,16 @@ def _specialise(elements: Tensor) -> None:
 
 
 def _single_out(elements: Tensor, random_numbers: random.Random, free: Tensor | None, spike: float | None) -> None:
-    """A few elements in places that nobody knows decide what a reduction comes to: who takes a sample, or remembers, is wrong."""
+    """A few elements in places that nobody knows decide what a reduction comes to: who takes a sample, or remembers, is wrong. The last element of all has the
+    largest of their values, in a `spiked` draw by size: so is who leaves out a tail."""
     among = elements.numel() if free is None else free.shape[0]
     count = min(_SINGLED, among // _AMONG)
     if not count or not elements.dim():
         return
-    chosen = torch.tensor(random_numbers.sample(range(among), count), device=elements.device)
+    chosen = torch.tensor([*random_numbers.sample(range(among - 1), count - 1), among - 1], device=elements.device)
     where = torch.unravel_index(chosen, elements.shape) if free is None else free[chosen].unbind(1)
     kept = elements[where].clone()
+    kept = kept[(kept if spike is None and not kept.is_complex() else kept.abs()).argsort()]
     if spike is not None:
         elements[where] = kept * spike
         return
@@ -221,6 +239,7 @@ _CHANGES: dict[str, Callable[[Tensor], None]] = {
     "scaled": lambda elements: elements.mul_(100.0),
     "small": lambda elements: elements.mul_(0.01),
     "shifted": _shift,
+    "negative": _negate,
     "structured": _structure,
     "special": _specialise,
     "tiny": _shrink,

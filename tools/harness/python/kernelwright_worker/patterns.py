@@ -38,6 +38,8 @@ def _values(actual: Tensor, expected: Tensor, wrong: Tensor) -> str:
     """What the wrong values have in common."""
     where = _some(wrong)
     got, wanted = actual.reshape(-1)[where], expected.reshape(-1)[where]
+    if wanted.is_floating_point() and bool(torch.isnan(wanted).all()):
+        return "a NaN is lost, as by fmaxf, tl.maximum and comparisons"
     if bool((got == 0).all()):
         return "they are zero"
     raw = got.contiguous().view(torch.uint8)

@@ -1,7 +1,8 @@
 """What two draws show of inputs beside their structure, and the draws that change what all others leave as it is.
 
-Inputs that are the same in every draw (`filled`), masks (`masked`) and integers (`skewed`): a flag may be left unread, a row without anything in it may
-be divided by, and there may be room for as much as there usually is. A problem that has no such inputs has no such draws.
+Inputs that are the same in every draw (`filled`), masks (`masked`), integers (`skewed`) and those of which outputs name the largest (`tied`): a flag may
+be left unread, a row without anything in it may be divided by, there may be room for as much as there usually is, and of equal elements the wrong one may
+be named. A problem that has no such inputs has no such draws.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from .layout import can_scale, editable_copy, same_bits
 from .structure import Structure
+from .ties import Extreme, tied
 from .trees import floats_of, map_floats, map_tensors, tensors_of
 
 #: Integers that are the same in every draw are shuffled if there are so many.
@@ -47,6 +49,8 @@ class Traits:
     masks: tuple[Mask | None, ...] = ()
     #: The dimension along which integers may take those of other places.
     skews: tuple[int | None, ...] = ()
+    #: Of which outputs name the largest or smallest elements.
+    extremes: tuple[Extreme | None, ...] = ()
 
     @classmethod
     def of(cls, first: list[Any], second: list[Any]) -> Traits:
@@ -60,8 +64,8 @@ class Traits:
     def draws(self, inputs: list[Any]) -> list[str]:
         """The kinds of draws in which these inputs differ from what they are in all others."""
         fills = any(self.constant_floats) or any(same and _fills(tensor) for tensor, same in zip(tensors_of(inputs), self.constant))
-        masks, skews = (any(one is not None for one in known) for known in (self.masks, self.skews))
-        return [kind for kind, has in (("filled", fills), ("masked", masks), ("skewed", skews)) if has]
+        masks, skews, ties = (any(one is not None for one in known) for known in (self.masks, self.skews, self.extremes))
+        return [kind for kind, has in (("filled", fills), ("masked", masks), ("skewed", skews), ("tied", ties)) if has]
 
     def filled(self, inputs: list[Any], device: torch.device, seed: int, structures: list[Structure | None]) -> list[Any]:
         """Other values in what is the same in every draw."""
@@ -118,6 +122,10 @@ class Traits:
             return copy
 
         return map_tensors(inputs, changed)
+
+    def tied(self, inputs: list[Any], device: torch.device, seed: int) -> list[Any]:
+        """Elements that outputs name are there several times."""
+        return tied(inputs, device, seed, self.extremes)
 
 
 def _fills(tensor: Tensor) -> bool:

@@ -6,13 +6,14 @@ Seeds and expected outputs never leave the process that holds them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from time import perf_counter_ns
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from . import another_state, cuda_ipc, recipes, structure
+from . import another_state, cuda_ipc, recipes, structure, ties
 from .answers import floating, gradients_vanish, no_answer
 from .arena import write_arena
 from .channel import Reply, WorkerError
@@ -29,7 +30,7 @@ from .traits import Traits
 from .trees import encode, tensors_of
 
 #: Draws of finite inputs that are none of the problem's own.
-_ELSEWHERE = ("scaled", "structured", "small", "shifted", "tiny", "uneven", "spiked", "masked", "skewed")
+_ELSEWHERE = ("scaled", "structured", "small", "shifted", "negative", "tiny", "uneven", "spiked", "masked", "skewed", "tied")
 #: What an output that cancels counts as at least, as a part of what it is on the problem's own draw.
 _FLOOR = 0.01
 #: What an output of small inputs counts as at least, if it was as large before: its limit is then some last digits of one.
@@ -65,6 +66,11 @@ class Trials:
         again = self._problem.inputs(self._seed + 1, self._device)
         self.structures = structure.find(inputs, lambda: again)
         self.traits = Traits.of(inputs, again)
+
+    def learn_ties(self, inputs: list[Any], outputs: Any) -> None:
+        """Of which inputs the outputs name the largest elements."""
+        if not self._problem.orders:
+            self.traits = replace(self.traits, extremes=ties.find(inputs, outputs))
 
     def renew(self) -> None:
         """Forgets every entry, and what is known of the draws of one set of inputs."""
@@ -207,6 +213,12 @@ class Trials:
         elif kind == "structured":
             # Sums of which half has changed its sign are small differences of large numbers.
             expectation.outputs.floors = {path: _FLOOR * size.mean for path, size in self._sizes.items() if size.is_of_few}
+        elif kind == "special" and not self._problem.orders:
+            for outputs in (expectation.outputs, *expectation.written.values()):
+                outputs.keeps_nan = True
+        elif kind == "tied":
+            # Last digits are not what these are about.
+            expectation.outputs.nearby = tuple
         elif kind == "small":
             # What a function makes on its way may be of size one all the same, as a logistic function is, and what rounding does to it is as large.
             expectation.outputs.floors = {path: min(size.mean, _FLOOR_OF_SMALL) for path, size in self._sizes.items()}

@@ -130,6 +130,7 @@ class _Loaded:
         inputs = self._problem.inputs(self._seed, self._device)
         self._trials.learn(inputs)
         outputs, first_ns = self._reference.first_run(inputs, lambda: [self._problem.inputs(self._seed + offset, self._device) for offset in (1, 2)])
+        self._trials.learn_ties(inputs, outputs)
         reason, reference_ns = degenerate.find(self._problem, self._reference, inputs, outputs, first_ns, self._seed, self._device)
         known = list(zip(tensors_of(inputs), self._trials.structures))
         return {

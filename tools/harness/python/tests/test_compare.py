@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import unittest
 from typing import Any
 
@@ -177,6 +178,17 @@ class Floats(Cases):
         self.assertTrue(compare(expected, torch.tensor([5.0, 4.0, 2.0]), "output").mismatches)
         self.assertTrue(compare(Expected(baseline, baseline, without_nan=without), torch.tensor([5.0, 4.0, 3.0]), "output").mismatches)
         self.assertEqual(asked, [False, False])
+
+    def test_a_nan_that_another_value_decides_is_not_to_be_lost(self) -> None:
+        baseline = torch.tensor([NAN, NAN, NAN, 4.0])
+        # A selection, a product with zero, and a quotient of infinities.
+        runs = [torch.tensor([0.0, 3.0, NAN, 4.0]), torch.tensor([8.0, 3.0, NAN, 4.0])]
+        expected = Expected(baseline, baseline, NanRule.ANYTHING, without_nan=lambda _infinite: runs, keeps_nan=True)
+        self.assertFalse(compare(expected, torch.tensor([NAN, 3.0, 1.0, 4.0]), "output").mismatches)
+        (mismatch,) = compare(expected, torch.tensor([0.0, 3.0, 1.0, 4.0]), "output").mismatches
+        self.assertEqual(mismatch["detail"], "value 0 at [0], expected nan; 1 of 4 elements differ, a NaN is lost, as by fmaxf, tl.maximum and comparisons, all in elements = 0")
+        self.assertTrue(compare(expected, torch.tensor([0.0, 3.0, 1.0, 5.0]), "output").mismatches, "and another value")
+        self.assertFalse(compare(dataclasses.replace(expected, keeps_nan=False), torch.tensor([0.0, 3.0, 1.0, 4.0]), "output").mismatches)
 
     def test_values_that_are_not_finite_match_by_position(self) -> None:
         b = torch.tensor([1.0, NAN, INF, -INF, 2.0])

@@ -9,7 +9,7 @@ from support import DEVICES
 import torch
 from torch import Tensor
 
-from kernelwright_worker import draws, structure
+from kernelwright_worker import draws, structure, ties
 from kernelwright_worker.layout import fresh_copy, same_bits
 from kernelwright_worker.traits import Traits
 
@@ -138,6 +138,32 @@ class Skewed(unittest.TestCase):
         ):
             inputs, traits = both(make)
             self.assertNotIn("skewed", traits.draws(inputs))
+
+
+class Ties(unittest.TestCase):
+    def test_the_extremes_that_outputs_name_come_several_times(self) -> None:
+        for given, answer, dimension in (
+            (torch.randn(40, 9), lambda x: x.argmax(0), 0),
+            (torch.randn(4, 40, 9), lambda x: x.min(1, keepdim=True).indices, 1),
+            (torch.randn(40, 90).mT, lambda x: torch.softmax(x, -1).argmax(-1), 1),
+            (torch.randn(300, 300), lambda x: x.argmax(), None),
+        ):
+            extremes = ties.find([given], [answer(given)])
+            self.assertEqual((extremes[0].dimension, len(extremes)), (dimension, 1))
+            for name in DEVICES:
+                device = torch.device(name)
+                (changed,) = ties.tied([fresh_copy(given, device)], device, 1, extremes)
+                changed, before = (x.flatten()[None] if dimension is None else x.movedim(dimension, -1) for x in (changed.cpu(), given))
+                best, best_before = (rows.amax(-1, keepdim=True) if extremes[0].largest else rows.amin(-1, keepdim=True) for rows in (changed, before))
+                self.assertTrue(torch.equal(best, best_before))
+                self.assertGreater(float((changed == best).sum(-1).double().mean()), 2)
+                self.assertEqual(changed.stride(), before.stride())
+
+    def test_other_integers_and_answers_found_by_chance_are_none(self) -> None:
+        x = torch.randn(40, 9)
+        for outputs in ([x.argmax(0) + 1], [x.cumsum(0).argmax(0)], [x], [(x > 0).sum(0)], [x[:3, :1].argmax(0)]):
+            self.assertEqual(ties.find([x], outputs), (None,))
+        self.assertEqual(ties.find([torch.randn(9, 1)], [torch.zeros(9, dtype=torch.int64)]), (None,))
 
 
 if __name__ == "__main__":

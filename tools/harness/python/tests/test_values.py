@@ -128,7 +128,7 @@ class Draws(unittest.TestCase):
                 changed, skipped = draws.transform(placed, kind, device)
                 self.assertIsNone(skipped)
                 self.assertEqual(changed[1].tolist(), [0, 1, 2, 3])
-                self.assertEqual(same_bits(changed[0], placed[0]), kind in ("problem", "filled", "masked", "skewed", "untied"), kind)
+                self.assertEqual(same_bits(changed[0], placed[0]), kind in ("problem", "filled", "masked", "skewed", "tied", "untied"), kind)
             special = draws.transform(placed, "special", device)[0][0]
             self.assertEqual((int(special.isnan().sum()), int(special.isinf().sum())), (1, 1))
             equal_rows = draws.transform(placed, "structured", device)[0][0]
