@@ -1,12 +1,12 @@
+"""A loss over two large inputs, of which a sample tells nearly as much as all of them."""
+
 import torch
 
 
 class Model(torch.nn.Module):
-    """The mean of all squares."""
-
-    def forward(self, x):
-        return (x * x).mean()
+    def forward(self, predicted, wanted):
+        return torch.nn.functional.mse_loss(predicted, wanted)
 
 
 def get_inputs():
-    return [torch.randn(1024, 2048)]
+    return [torch.rand(1024, 4096), torch.rand(1024, 4096)]

@@ -15,6 +15,7 @@ use crate::checks::Checks;
 use crate::draws::{DrawKind, random_below};
 use crate::late::{self, Source, Unseen};
 use crate::problem::{Placed, Problem};
+use crate::samples::Samples;
 use crate::verdict::Stop;
 
 /// How many there are: each costs a GPU's verdict a tenth of its time.
@@ -57,8 +58,8 @@ pub(crate) fn pairs(backend: Backend, of: usize) -> Vec<usize> {
 /// Where such a batch stands in a session.
 pub(crate) struct Place<'a> {
     pub(crate) pair: usize,
-    /// Seconds of one call, as far as is known.
-    pub(crate) per_call: f64,
+    /// What was timed so far: how long a call takes, and whether a batch may go on for long because others have the processors.
+    pub(crate) samples: &'a Samples,
     /// What the batch's inputs are made from.
     pub(crate) unseen: &'a Unseen,
     /// How those that are exchanged may be drawn.
@@ -95,8 +96,8 @@ async fn check_with(
         }
         match interrupt(problem, candidate, calls, place, source, checks).await? {
             Interruption::Exchanged => break,
-            Interruption::Late => {}
-            Interruption::Claimed => checks.claims += 1,
+            Interruption::Claimed if !place.samples.others_are_busy() => checks.claims += 1,
+            Interruption::Late | Interruption::Claimed => {}
         }
         if checks.claims == CLAIMS {
             let message = "it says again and again that the last call of a batch has begun, and goes on for longer than calls take";
@@ -130,11 +131,12 @@ async fn interrupt(
     problem: &mut Problem,
     candidate: &mut Candidate,
     calls: Vec<Placed>,
-    &Place { pair, per_call, unseen, trials, .. }: &Place<'_>,
+    &Place { pair, samples, unseen, trials, .. }: &Place<'_>,
     source: Source<'_>,
     checks: &mut Checks,
 ) -> Result<Interruption, Stop> {
     let count = calls.len();
+    let per_call = samples.candidate.last().copied().unwrap_or_default();
     let lasting = Duration::from_secs_f64(per_call * count as f64);
     let mut ready = late::place(problem, candidate, calls, Some(unseen), 0).await?;
     let counter = ready.placed.counter.ok_or_else(|| Stop::rejected("channel_tampering", "it does not say where it counts calls"))?;

@@ -36,6 +36,8 @@ pub(crate) struct Samples {
     pub(crate) clocks: Vec<f64>,
     /// The largest share of a batch that its threads waited, by pair.
     waited: Vec<f64>,
+    /// The shares of the baselines' batches, in which the candidate stands still.
+    baselines_waited: Vec<f64>,
 }
 
 /// The pairs that count.
@@ -59,6 +61,18 @@ impl Samples {
     pub(crate) fn note_wait(&mut self, pair: usize, share: f64) {
         self.waited.resize(self.waited.len().max(pair + 1), 0.0);
         self.waited[pair] = self.waited[pair].max(share);
+    }
+
+    /// Notes what a batch of a baseline has waited.
+    pub(crate) fn note_baseline_wait(&mut self, pair: usize, share: f64) {
+        self.note_wait(pair, share);
+        self.baselines_waited.push(share);
+    }
+
+    /// Whether other work has the processors, which the baselines' batches tell: the candidate cannot keep them from those. What comes late may then
+    /// be nobody's fault.
+    pub(crate) fn others_are_busy(&self) -> bool {
+        !self.baselines_waited.is_empty() && median(&self.baselines_waited) > BUSY
     }
 
     fn pairs(&self) -> usize {
@@ -243,6 +257,20 @@ mod tests {
         }
         assert!(!samples.wants_quiet(), "there is no hope");
         assert_eq!(samples.disturbance(), Some(0.4));
+    }
+
+    #[test]
+    fn only_what_baselines_wait_tells_of_other_work() {
+        let mut samples = Samples::none(1);
+        samples.note_wait(0, 0.9);
+        assert!(!samples.others_are_busy(), "threads of the candidate wait for each other");
+        for share in [0.5, 0.1, 0.4] {
+            samples.note_baseline_wait(0, share);
+        }
+        assert!(samples.others_are_busy());
+        samples.note_baseline_wait(1, 0.0);
+        samples.note_baseline_wait(2, 0.0);
+        assert!(!samples.others_are_busy());
     }
 
     #[test]

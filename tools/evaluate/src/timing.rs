@@ -230,8 +230,7 @@ pub(crate) async fn measure(
             samples.clocks.push(timed.clock);
         }
         if let Some(unseen) = unseen.as_ref().filter(|_| interrupted.contains(&pair)) {
-            let per_call = samples.candidate.last().copied().unwrap_or_default();
-            let place = interrupted::Place { pair, per_call, unseen, beyond: &session.beyond, trials: &session.trials };
+            let place = interrupted::Place { pair, samples: &samples, unseen, beyond: &session.beyond, trials: &session.trials };
             interrupted::check(problem, candidate, || calls.fresh(length()), place, &mut checks).await?;
         }
         if !pair.is_multiple_of(2) {
@@ -428,7 +427,7 @@ async fn time_baselines(
         let tell = session.backend == Backend::Cpu && (session.returned.tensors > 1 || !session.returned.is_plain);
         let (time, told) = problem.time_telling(kind, &batch, tell).await?;
         let time = time + told.saturating_sub(telling(session.backend, session.returned, batch.len(), time));
-        samples.note_wait(pair, waits.share(time));
+        samples.note_baseline_wait(pair, waits.share(time));
         if session.backend == Backend::Cuda {
             problem.release(&batch).await?;
         }

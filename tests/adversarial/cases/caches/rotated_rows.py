@@ -3,7 +3,8 @@
 # kind: cheat
 # mechanism: knows rows by their first element, and gives rows of its last answer where the inputs are the last ones with their rows elsewhere
 # timed: yes
-# expect: incorrect | rejected
+# expect: incorrect | rejected | correct
+# speedup: 1.3
 import gc
 
 import torch

@@ -67,7 +67,7 @@ class Expected:
     nearby: Callable[[], Iterable[Any]] = tuple
     #: What it gives for inputs without their NaN, run by run; where asked, without infinities as well.
     without_nan: Callable[[bool], Iterable[Any]] = lambda _infinite: ()
-    #: Whether a NaN that comes of one of the inputs has to be there, where NaN are no answer otherwise: not where elements are ordered, which it has no place in.
+    #: Whether what a NaN of the inputs decides has to be so, where NaN are no answer otherwise: not where elements are ordered, which it has no place in.
     keeps_nan: bool = False
     #: The least size of outputs by their path: that of a sum which cancels says nothing of what rounding did to it.
     floors: Mapping[str, float] = field(default_factory=dict)
@@ -253,7 +253,7 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
         if wrong is None:
             wrong = torch.zeros(a_parts.numel(), dtype=torch.bool, device=a_parts.device)
         wrong[suspects[ratio > 1] + start] = True
-    lost = _lost_nan(expected, scale, b_parts, a_parts, path) if expected.keeps_nan else None
+    decided = _decided_by_nan(expected, scale, b_parts, a_parts, path) if expected.keeps_nan else None
     if wrong is not None:
         if int(wrong.sum()) <= max(_FEW_INTEGERS, wrong.numel() // _RARE):
             _excuse_neighbours(expected, scale, (e_parts, a_parts), path, wrong)
@@ -263,8 +263,8 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
             wrong, largest = None, 1.0
         elif not wrong[where]:
             where = int(wrong.to(torch.uint8).argmax())
-    if wrong is None and lost is not None:
-        wrong, largest, where = lost, math.inf, int(lost.to(torch.uint8).argmax())
+    if wrong is None and decided is not None:
+        wrong, largest, where = decided, math.inf, int(decided.to(torch.uint8).argmax())
     result.worst = max(result.worst, largest)
     if wrong is not None:
         wrong = wrong.view(*baseline.shape, 2).any(-1) if baseline.is_complex() else wrong.view(baseline.shape)
@@ -295,23 +295,24 @@ def _excuse_neighbours(expected: Expected, scale: Scale, parts: tuple[Tensor, Te
         wrong[at[excused]] = False
 
 
-def _lost_nan(expected: Expected, scale: Scale, baseline: Tensor, given: Tensor, path: str) -> Tensor | None:
-    """Where a finite value stands in the place of a NaN, and what the reference gives there depends on which finite value an input has in its place: a
-    maximum by comparisons loses it, whereas a product with a structural zero never had it."""
-    lost = torch.isnan(baseline) & torch.isfinite(given)
-    at = lost.reshape(-1).nonzero().reshape(-1)
+def _decided_by_nan(expected: Expected, scale: Scale, baseline: Tensor, given: Tensor, path: str) -> Tensor | None:
+    """Where a number stands in the place of a NaN, or the other way, and what the reference gives there depends on which number an input has in the
+    place of its NaN. A maximum by comparisons loses it, and who does not look for one where the reference does lets it through, whereas a product with a
+    structural zero never had it, and a transform carries it to where it decides nothing."""
+    unlike = torch.isnan(baseline) & torch.isfinite(given) | torch.isfinite(baseline) & torch.isnan(given)
+    at = unlike.reshape(-1).nonzero().reshape(-1)
     if at.numel() == 0:
         return None
     found = [_at(without, path) for without in expected.without_nan(False)]
-    runs = [real_parts(tensor).reshape(-1)[at].to(torch.float64) for tensor in found if tensor is not None and real_parts(tensor).numel() == lost.numel()]
+    runs = [real_parts(tensor).reshape(-1)[at].to(torch.float64) for tensor in found if tensor is not None and real_parts(tensor).numel() == unlike.numel()]
     if not runs:
         return None
-    decided = torch.zeros_like(at, dtype=torch.bool)
+    depends = torch.zeros_like(at, dtype=torch.bool)
     for run in runs[1:]:
-        decided |= torch.isfinite(runs[0]) & torch.isfinite(run) & (scale.ratio(run, runs[0]) > 1)
-    lost = torch.zeros(lost.numel(), dtype=torch.bool, device=lost.device)
-    lost[at[decided]] = True
-    return lost if bool(decided.any()) else None
+        depends |= torch.isfinite(runs[0]) & torch.isfinite(run) & (scale.ratio(run, runs[0]) > 1)
+    decided = torch.zeros(unlike.numel(), dtype=torch.bool, device=unlike.device)
+    decided[at[depends]] = True
+    return decided if bool(depends.any()) else None
 
 
 def _excuse_without_nan(expected: Expected, scale: Scale, given: Tensor, path: str, wrong: Tensor) -> None:

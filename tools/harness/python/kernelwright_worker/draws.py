@@ -155,19 +155,22 @@ def _specialise(elements: Tensor) -> None:
 
 
 def _single_out(elements: Tensor, random_numbers: random.Random, free: Tensor | None, spike: float | None) -> None:
-    """A few elements in places that nobody knows decide what a reduction comes to: who takes a sample, or remembers, is wrong. The last element of all has the
-    largest of their values, in a `spiked` draw by size: so is who leaves out a tail."""
+    """A few elements in places that nobody knows decide what a reduction comes to: who takes a sample, or remembers, is wrong. In an `uneven` draw the last of
+    all is one of them, and the largest: so is who leaves out a tail. In a `spiked` one a look at both ends would tell it from others then."""
     among = elements.numel() if free is None else free.shape[0]
     count = min(_SINGLED, among // _AMONG)
     if not count or not elements.dim():
         return
-    chosen = torch.tensor([*random_numbers.sample(range(among - 1), count - 1), among - 1], device=elements.device)
+    places = random_numbers.sample(range(among), count) if spike is not None else [*random_numbers.sample(range(among - 1), count - 1), among - 1]
+    chosen = torch.tensor(places, device=elements.device)
     where = torch.unravel_index(chosen, elements.shape) if free is None else free[chosen].unbind(1)
     kept = elements[where].clone()
-    kept = kept[(kept if spike is None and not kept.is_complex() else kept.abs()).argsort()]
     if spike is not None:
         elements[where] = kept * spike
         return
+    kept = kept[kept.abs().argsort()]
+    if not kept.is_complex() and bool((kept > 0).any()):
+        kept[-1].abs_()
     most = _SHRUNK_SHORT if elements.dtype == torch.float16 else _SHRUNK
     elements.mul_(0.5 ** min(most, (elements.numel() // count).bit_length()))
     elements[where] = kept

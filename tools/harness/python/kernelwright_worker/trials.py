@@ -228,7 +228,7 @@ class Trials:
             or self._ties_decide(kind, self.base(entry), expectation.outputs.baseline)
         ):
             reason = "rounding decides its integer outputs"
-        elif reason is None and kind == "scaled" and self._problem.trains and 0 in self._expected:
+        elif reason is None and kind in ("scaled", "negative") and self._problem.trains and 0 in self._expected:
             before = self._expected[0].outputs.baseline
             reason = "gradients vanish, and rounding decides what is left of them" if gradients_vanish(expectation.outputs.baseline, before) else None
         if reason is None:

@@ -190,6 +190,15 @@ class Floats(Cases):
         self.assertTrue(compare(expected, torch.tensor([0.0, 3.0, 1.0, 5.0]), "output").mismatches, "and another value")
         self.assertFalse(compare(dataclasses.replace(expected, keeps_nan=False), torch.tensor([0.0, 3.0, 1.0, 4.0]), "output").mismatches)
 
+    def test_a_nan_that_the_reference_looks_for_is_not_to_be_let_through(self) -> None:
+        baseline = torch.tensor([[2.0, 1.0], [3.0, 1.0], [3.0, 1.0], [3.0, 1.0]])
+        runs = [baseline + torch.tensor([[value, 0.0], *[[0.0, 0.0]] * 3]) for value in (0.0, 4.0)]
+        expected = Expected(baseline, baseline, NanRule.ANYTHING, without_nan=lambda _infinite: runs, keeps_nan=True)
+        through, carried = baseline.clone(), baseline.clone()
+        through[0, 0], carried[0, 1] = NAN, NAN
+        self.assertTrue(compare(expected, through, "output").mismatches, "a mean of all that is a number")
+        self.assertFalse(compare(expected, carried, "output").mismatches, "a transform")
+
     def test_values_that_are_not_finite_match_by_position(self) -> None:
         b = torch.tensor([1.0, NAN, INF, -INF, 2.0])
         self.check(b, b.clone(), None)
