@@ -12,7 +12,7 @@ use tokio::sync::OwnedMutexGuard;
 use crate::shelf::Shelf;
 
 /// Where the driver tells of its devices, one folder each.
-const DRIVER: &str = "/proc/driver/nvidia/gpus";
+pub(crate) const DRIVER: &str = "/proc/driver/nvidia/gpus";
 
 /// What the driver's file of a device says it is.
 const MODEL: &str = "Model:";

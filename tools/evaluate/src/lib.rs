@@ -33,6 +33,7 @@ mod launches;
 mod locations;
 mod nurseries;
 mod problem;
+mod processors;
 mod request;
 mod rotation;
 mod samples;

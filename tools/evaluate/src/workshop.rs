@@ -17,6 +17,7 @@ use crate::candidate::Candidate;
 use crate::draws::random_u32;
 use crate::nurseries::Nurseries;
 use crate::problem::{Problem, Setting};
+use crate::processors;
 use crate::request::{Limits, trusted};
 use crate::{EvaluateError, Settings};
 
@@ -61,6 +62,15 @@ struct Spare {
 pub(crate) struct Started {
     pub(crate) worker: Worker,
     pub(crate) not_forked: Option<String>,
+}
+
+impl Started {
+    /// Keeps it to the processors of its device, before it has threads of its own.
+    fn keep_to(&self, setting: &Setting) {
+        if let Some(own) = processors::of(setting.target, setting.threads) {
+            processors::keep(self.worker.pid(), &own);
+        }
+    }
 }
 
 /// What an untrusted worker must be started with.
@@ -123,21 +133,24 @@ impl Workshop {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Threads that each side may use.
-    pub(crate) fn threads(&self, triton: TritonMode) -> usize {
-        self.inner.threads(triton)
+    /// Threads that each side may use on a target.
+    pub(crate) fn threads(&self, target: Target, triton: TritonMode) -> usize {
+        let threads = self.inner.threads(triton);
+        processors::of(target, threads).map_or(threads, |own| own.len())
     }
 
     /// How a problem is loaded on a target.
     pub(crate) fn setting(&self, target: Target, tf32: bool) -> Setting {
-        Setting { target, threads: self.inner.threads, tf32, seed: random_u32() }
+        Setting { target, threads: self.threads(target, TritonMode::Compiled), tf32, seed: random_u32() }
     }
 
     /// A trusted worker with the problem loaded.
     pub(crate) async fn load(&self, source: &str, name: &str, setting: &Setting) -> Result<Problem, EvaluateError> {
         self.ended(setting.target).await;
         let bench = Bench { backend: setting.target.backend, triton: TritonMode::Compiled, process: Limits::default().process };
-        Problem::load(self.start(Role::Trusted, bench).await?.worker, source, name, setting).await
+        let started = self.start(Role::Trusted, bench).await?;
+        started.keep_to(setting);
+        Problem::load(started.worker, source, name, setting).await
     }
 
     /// An untrusted worker without a candidate, for a candidate on the target of `setting`.
@@ -149,7 +162,9 @@ impl Workshop {
         {
             return Ok(ready);
         }
-        self.start(Role::Untrusted, bench).await
+        let started = self.start(Role::Untrusted, bench).await?;
+        started.keep_to(setting);
+        Ok(started)
     }
 
     /// Starts a worker for the next candidate and has it open its device, while this candidate is built and first run: a GPU takes longer
@@ -160,6 +175,7 @@ impl Workshop {
         tokio::spawn(async move {
             *slot = None;
             let Ok(mut started) = inner.start(Role::Untrusted, bench).await else { return };
+            started.keep_to(&setting);
             inner.nurseries.of(bench.triton).prepare().await;
             if started.worker.ask("open", setting.to_json(), &[], trusted::STEP).await.is_ok() {
                 *slot = Some(Spare { bench, setting, started });

@@ -52,7 +52,7 @@ impl Case<'_> {
         candidate: &mut Candidate,
         say: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<Correct, Stop> {
-        let setting = Setting { threads: self.workshop.threads(self.triton), ..problem.setting };
+        let setting = Setting { threads: self.workshop.threads(problem.setting.target, self.triton), ..problem.setting };
         problem.select(0).await?;
         let draws = draws::plan(self.request.options.trials, &problem.facts);
         say("building the candidate");

@@ -119,7 +119,7 @@ impl Case<'_> {
         say: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<(), Stop> {
         say("building the candidate in another state of the module");
-        let setting = Setting { threads: self.workshop.threads(self.triton), ..problem.setting };
+        let setting = Setting { threads: self.workshop.threads(problem.setting.target, self.triton), ..problem.setting };
         let built = build(self.workshop, self.request, &self.limits, say).await?;
         let bench = Bench { backend: self.request.target.backend, triton: self.triton, process: self.limits.process };
         let started = self.workshop.bench(bench, &problem.setting).await.map_err(EvaluateError::from)?;
