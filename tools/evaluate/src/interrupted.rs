@@ -96,10 +96,10 @@ async fn check_with(
         }
         match interrupt(problem, candidate, calls, place, source, checks).await? {
             Interruption::Exchanged => break,
-            Interruption::Claimed if !place.samples.others_are_busy() => checks.claims += 1,
-            Interruption::Late | Interruption::Claimed => {}
+            Interruption::Claimed => checks.claims += 1,
+            Interruption::Late => {}
         }
-        if checks.claims == CLAIMS {
+        if checks.claims >= if place.samples.others_are_busy() { CLAIMS_OF_BUSY } else { CLAIMS } {
             let message = "it says again and again that the last call of a batch has begun, and goes on for longer than calls take";
             return Err(Stop::rejected("channel_tampering", message));
         }
@@ -118,8 +118,9 @@ enum Interruption {
     Claimed,
 }
 
-/// How often it takes one for a lie. Once it may be a processor that others had.
+/// How often it takes one for a lie. Once it may be a processor that others had, and where the baselines waited for theirs, more often.
 const CLAIMS: u32 = 3;
+const CLAIMS_OF_BUSY: u32 = 5;
 
 /// Whether a batch goes on for so long after its last call has begun that its count must be wrong. On a GPU calls are launched ahead of what they do.
 fn goes_on(backend: Backend, rest: Duration, per_call: f64, lasting: Duration) -> bool {

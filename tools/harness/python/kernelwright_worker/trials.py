@@ -210,6 +210,9 @@ class Trials:
             self._sizes = sizes(expectation.outputs.baseline, "output")
             expectation.outputs.looks_at_small = True
             self._is_finite = all(bool(torch.isfinite(tensor).all()) for tensor in floating(expectation.outputs.baseline))
+        elif kind == "negative":
+            # Exponentials of all that is far below zero vanish, and what is left of them is no error.
+            expectation.outputs.floors = {path: _FLOOR * size.mean for path, size in self._sizes.items()}
         elif kind == "structured":
             # Sums of which half has changed its sign are small differences of large numbers.
             expectation.outputs.floors = {path: _FLOOR * size.mean for path, size in self._sizes.items() if size.is_of_few}
