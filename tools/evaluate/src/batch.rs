@@ -32,6 +32,10 @@ pub(crate) fn wanted(backend: Backend, per_call: f64) -> Duration {
     }
 }
 
+/// The most that a batch takes, inputs and outputs of one side: of more, writing the inputs of each one takes several times as long as its calls, and a batch
+/// of half the length is about as exact.
+const MOST: u64 = 16 << 30;
+
 /// What batches may use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
@@ -46,7 +50,7 @@ impl Room {
     /// What one side's batches may use: a quarter of what has to do for both sides, their expected outputs and everything else.
     pub(crate) fn of_one_side(bytes_per_call: u64, limits: &Limits, problem: &Problem) -> Self {
         let memory = problem.facts.device_memory.unwrap_or(limits.memory.0);
-        Self { bytes_per_call, memory: Bytes(memory / 4), backend: problem.setting.target.backend }
+        Self { bytes_per_call, memory: Bytes((memory / 4).min(MOST)), backend: problem.setting.target.backend }
     }
 
     /// How many calls fit; at least one.

@@ -186,6 +186,11 @@ impl Candidate {
         Ok(Given { tree: inputs.tree.clone(), located: copied.located })
     }
 
+    /// Frees the inputs of entries that it is not asked about again.
+    pub(crate) async fn forget(&mut self, entries: &[u32]) -> Result<(), Stop> {
+        self.ask(Phase::Run, "forget", json!({"entries": entries}), &[]).await.map(drop)
+    }
+
     /// One call on freed memory filled with a pattern.
     pub(crate) async fn run(&mut self, entry: u32, given: &Given) -> Result<Call, Stop> {
         let reply = self.ask(Phase::Run, "run", json!({"entry": entry, "poison": true}), &[]).await?;

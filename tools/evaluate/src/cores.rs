@@ -1,39 +1,111 @@
-//! One processor for both sides while a GPU is timed.
+//! One processor for both sides while a GPU is timed, and for nobody else.
 //!
 //! A model of many small kernels is as fast as its process submits them, and that depends on the processor, and on how far it is from the
 //! GPU: two processes that the system has put on different ones differ by a third from the first pair to the last. They never work at the same
-//! time, so both can have the same one. Only the threads that make the calls are kept there; others stay where they are.
+//! time, so both can have the same one. Only the threads that make the calls are kept there. All other threads of both processes and of this program stay
+//! off it, and off those that are the same core: a thread that cannot go elsewhere waits for whoever comes, and this program does not sleep while it waits
+//! for an answer.
 
-use rustix::process::Pid;
+use std::path::Path;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use rustix::process::{Pid, getpid};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Keeps the main threads of two processes on one processor, that of the first at the time. Dropping it frees the first one again: it is used by
-/// other evaluations, the second one is not.
+use crate::processors::is_listed;
+
+/// Where the system tells which processors are one core.
+const SYSTEM: &str = "/sys/devices/system/cpu";
+
+/// Keeps the main threads of two processes on one processor, that of the first at the time. Dropping it frees the first process and this program: they are used
+/// by other evaluations, the second process is not.
 #[derive(Debug)]
 pub(crate) struct SameCore {
-    kept: Pid,
-    before: CpuSet,
+    /// Where threads of the first process could run before.
+    before: Vec<(Pid, CpuSet)>,
+    core: Vec<usize>,
 }
+
+/// The processors that this program's threads stay off, for each evaluation that goes on.
+static OFF: Mutex<Vec<Vec<usize>>> = Mutex::new(vec![]);
 
 impl SameCore {
     /// None where the system does not say where the first process runs, or keeps it from being moved: both then run anywhere.
     pub(crate) fn of(trusted: i32, candidate: i32) -> Option<Self> {
         let (kept, other) = (Pid::from_raw(trusted)?, Pid::from_raw(candidate)?);
-        let before = sched_getaffinity(Some(kept)).ok()?;
+        let own = processor(&std::fs::read_to_string(format!("/proc/{trusted}/stat")).ok()?)?;
         let mut only = CpuSet::new();
-        only.set(processor(&std::fs::read_to_string(format!("/proc/{trusted}/stat")).ok()?)?);
+        only.set(own);
+        let mut same = Self { before: vec![(kept, sched_getaffinity(Some(kept)).ok()?)], core: core(Path::new(SYSTEM), own) };
         sched_setaffinity(Some(kept), &only).ok()?;
-        let same = Self { kept, before };
         sched_setaffinity(Some(other), &only).ok()?;
+        for process in [kept, other] {
+            let moved = threads(process).into_iter().filter(|&thread| thread != process).filter_map(|thread| leave(thread, &same.core));
+            same.before.extend(moved);
+        }
+        let mut off = OFF.lock().unwrap_or_else(PoisonError::into_inner);
+        off.push(same.core.clone());
+        keep_off(&off);
+        drop(off);
         Some(same)
     }
 }
 
 impl Drop for SameCore {
     fn drop(&mut self) {
-        // A process that is gone needs no processors.
-        let _ = sched_setaffinity(Some(self.kept), &self.before);
+        for (thread, before) in &self.before {
+            // One that is gone needs no processors.
+            let _ = sched_setaffinity(Some(*thread), before);
+        }
+        let mut off = OFF.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(position) = off.iter().position(|core| *core == self.core) {
+            off.swap_remove(position);
+        }
+        keep_off(&off);
     }
+}
+
+/// Keeps every thread of this program off these processors, and lets it run on all others that it has.
+fn keep_off(cores: &[Vec<usize>]) {
+    static ALL: OnceLock<Option<CpuSet>> = OnceLock::new();
+    let Some(all) = ALL.get_or_init(|| sched_getaffinity(None).ok()) else { return };
+    let others = without(all, &cores.concat());
+    if others.count() > 0 {
+        for thread in threads(getpid()) {
+            let _ = sched_setaffinity(Some(thread), &others);
+        }
+    }
+}
+
+/// The threads of a process; none of one that is gone.
+fn threads(process: Pid) -> Vec<Pid> {
+    let Ok(entries) = std::fs::read_dir(format!("/proc/{}/task", process.as_raw_nonzero())) else { return vec![] };
+    entries.flatten().filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)).collect()
+}
+
+/// Has a thread leave these processors, where others are left for it; where it could run before.
+fn leave(thread: Pid, core: &[usize]) -> Option<(Pid, CpuSet)> {
+    let before = sched_getaffinity(Some(thread)).ok()?;
+    let others = without(&before, core);
+    if others.count() == 0 {
+        return None;
+    }
+    sched_setaffinity(Some(thread), &others).ok()?;
+    Some((thread, before))
+}
+
+fn without(set: &CpuSet, processors: &[usize]) -> CpuSet {
+    let mut others = *set;
+    for &processor in processors {
+        others.unset(processor);
+    }
+    others
+}
+
+/// The processors that are one core with this one, which is one of them.
+fn core(system: &Path, processor: usize) -> Vec<usize> {
+    let listed = std::fs::read_to_string(system.join(format!("cpu{processor}/topology/thread_siblings_list"))).unwrap_or_default();
+    (0..CpuSet::MAX_CPU).filter(|&other| other == processor || is_listed(&listed, other)).collect()
 }
 
 /// The processor of a process, out of its `stat`: the 39th field, counted behind the name, which may hold anything.
@@ -56,18 +128,31 @@ mod tests {
     }
 
     #[test]
-    fn both_have_one_processor_until_the_first_is_let_go() {
+    fn both_have_one_processor_and_this_program_none_of_their_core_until_they_are_let_go() {
+        let own = || sched_getaffinity(None).unwrap();
         let mut children = [sleeper(), sleeper()];
-        let before = processors(&children[0]);
+        let before = (processors(&children[0]), own());
         let same = SameCore::of(children[0].id().cast_signed(), children[1].id().cast_signed()).unwrap();
         let of = |child: &Child| sched_getaffinity(Pid::from_raw(child.id().cast_signed())).unwrap();
-        let (first, second) = (of(&children[0]), of(&children[1]));
+        let (first, second, meanwhile, core) = (of(&children[0]), of(&children[1]), own(), same.core.clone());
         drop(same);
-        let after = processors(&children[0]);
+        let after = (processors(&children[0]), own());
         for child in &mut children {
             child.kill().and_then(|()| child.wait().map(drop)).unwrap();
         }
-        assert_eq!((first.count(), second == first, after), (1, true, before));
+        let others = without(&before.1, &core);
+        assert!(first.count() == 1 && second == first && core.iter().any(|&processor| first.is_set(processor)));
+        assert!(meanwhile == if others.count() > 0 { others } else { before.1 });
+        assert!(after == before);
+    }
+
+    #[test]
+    fn processors_of_one_core_are_told_by_the_system() {
+        let system = tempfile::tempdir().unwrap();
+        let topology = system.path().join("cpu3/topology");
+        std::fs::create_dir_all(&topology).unwrap();
+        std::fs::write(topology.join("thread_siblings_list"), "3,67\n").unwrap();
+        assert_eq!((core(system.path(), 3), core(system.path(), 4)), (vec![3, 67], vec![4]));
     }
 
     #[test]

@@ -87,11 +87,11 @@ pub(crate) async fn check(
             None => transformed(problem, entry, draw, reload).await?,
         };
         // As many trials as were asked for, also of integers alone, which there is no scaling.
-        if let Err(skipped) = &attempt
-            && draw.kind != DrawKind::Problem
-        {
+        let others = if draw.kind == DrawKind::Problem { vec![] } else { draws::instead_of(draw.kind) };
+        for other in others {
+            let Err(skipped) = &attempt else { break };
             passed.trials.skipped.push(skipped.clone());
-            draw = draws::fresh();
+            draw = other;
             attempt = transformed(problem, entry, draw, reload).await?;
         }
         let inputs = match attempt {
@@ -122,6 +122,7 @@ pub(crate) async fn check(
             }
         }
     }
+    candidate.forget(&[BASE + 1, BASE + 2]).await?;
     Ok(passed)
 }
 

@@ -13,6 +13,8 @@ pub(crate) enum DrawKind {
     Problem,
     Scaled,
     Structured,
+    /// The same without changes of sign.
+    Unsigned,
     Special,
     Small,
     Shifted,
@@ -23,10 +25,14 @@ pub(crate) enum DrawKind {
     Spiked,
     /// Where inputs are the same in every draw: other values in those.
     Filled,
-    /// Where there are masks: an empty and a full row.
+    /// Where there are masks: an empty row and some full ones.
     Masked,
     /// Where there are integers: those of few places in all others.
     Skewed,
+    /// Where integers are never small: those down to one.
+    Lower,
+    /// Where integers are numbers: larger ones.
+    Wide,
     /// Where outputs say which elements are the largest: those several times.
     Tied,
     /// The base entry's inputs with a few elements changed.
@@ -41,6 +47,7 @@ impl DrawKind {
             Self::Problem => "problem",
             Self::Scaled => "scaled",
             Self::Structured => "structured",
+            Self::Unsigned => "unsigned",
             Self::Special => "special",
             Self::Small => "small",
             Self::Shifted => "shifted",
@@ -51,6 +58,8 @@ impl DrawKind {
             Self::Filled => "filled",
             Self::Masked => "masked",
             Self::Skewed => "skewed",
+            Self::Lower => "lower",
+            Self::Wide => "wide",
             Self::Tied => "tied",
             Self::Touched => "touched",
             Self::Flipped => "flipped",
@@ -96,6 +105,12 @@ pub(crate) fn changed_in_place() -> [Draw; 3] {
 /// Inputs of the problem's own distribution under a seed of their own.
 pub(crate) fn fresh() -> Draw {
     of_kind(DrawKind::Problem)
+}
+
+/// What takes the place of a draw on which the reference has no answer, one after another: many are not defined for what is below zero.
+pub(crate) fn instead_of(kind: DrawKind) -> Vec<Draw> {
+    let near = (kind == DrawKind::Structured).then_some(DrawKind::Unsigned);
+    near.map(of_kind).into_iter().chain([fresh()]).collect()
 }
 
 /// The same, changed as a kind says.

@@ -74,7 +74,7 @@ fn share(near: &[String], device: usize, allowed: &[usize]) -> Option<Vec<usize>
 }
 
 /// Whether a list such as `0-15,64` names a processor.
-fn is_listed(list: &str, processor: usize) -> bool {
+pub(crate) fn is_listed(list: &str, processor: usize) -> bool {
     list.trim().split(',').any(|part| {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
         let bounds = from.parse::<usize>().ok().zip(to.parse::<usize>().ok());

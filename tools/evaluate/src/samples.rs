@@ -17,6 +17,9 @@ const NARROW: f64 = 0.02;
 /// or two pairs more show to be an exception.
 const NOT_DISTURBED: f64 = 0.1;
 
+/// A candidate that is slower than the baseline by more than this has lost, by whatever number.
+const SLOWER: f64 = 0.8;
+
 /// What the threads of a batch may have waited for processors, added up, as a share of its time.
 const QUIET: f64 = 0.05;
 
@@ -115,11 +118,12 @@ impl Samples {
         self.counted(contenders).is_narrow() && !self.are_disturbed(contenders)
     }
 
-    /// Whether what is told is so wide that something other than the two sides must have had a part in the times.
+    /// Whether what is told is so wide that something other than the two sides must have had a part in the times. Of a candidate that is far slower
+    /// nobody needs to know it better.
     pub(crate) fn are_disturbed(&self, contenders: &[(BaselineKind, Nanoseconds)]) -> bool {
         let counted = self.counted(contenders);
         let (speedup, (low, high)) = counted.speedup_beside(self.control(counted.baseline, contenders).as_ref());
-        high - low > NOT_DISTURBED * speedup
+        high > SLOWER && high - low > NOT_DISTURBED * speedup
     }
 
     /// Whether too few pairs were quiet, and some were, so that more pairs would help.
@@ -271,6 +275,13 @@ mod tests {
         samples.note_baseline_wait(1, 0.0);
         samples.note_baseline_wait(2, 0.0);
         assert!(!samples.others_are_busy());
+    }
+
+    #[test]
+    fn what_is_far_slower_need_not_be_known_better() {
+        let times = [1.0, 1.2, 0.9, 1.1, 0.8, 1.0];
+        let disturbed = |baseline: f64| samples(&[&[baseline; 6]], &times).are_disturbed(&CONTENDERS[..1]);
+        assert!(disturbed(2.0) && disturbed(0.9) && !disturbed(0.4));
     }
 
     #[test]

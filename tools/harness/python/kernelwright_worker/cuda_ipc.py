@@ -149,7 +149,12 @@ class Outbox:
             return
         self.clear()
         size = max(1, -(-size // _PAGE)) * _PAGE
-        _call("cuMemAlloc_v2", ctypes.byref(self._address), size)
+        try:
+            _call("cuMemAlloc_v2", ctypes.byref(self._address), size)
+        except DriverError:
+            # What torch only keeps is in the way.
+            torch.cuda.empty_cache()
+            _call("cuMemAlloc_v2", ctypes.byref(self._address), size)
         self._size = size
 
 

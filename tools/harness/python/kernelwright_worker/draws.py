@@ -23,17 +23,20 @@ from .trees import map_tensors, tensors_of
 LABELS = {
     "problem": "problem's distribution",
     "scaled": "scaled x100",
-    "small": "scaled x0.01",
+    "small": "scaled x1/256, denormals and zeros",
     "shifted": "shifted by one standard deviation",
     "negative": "all far below zero",
-    "structured": "equal rows, a block of zeros, sign flips",
+    "structured": "equal rows, a block of zeros, rows in order, sign flips",
+    "unsigned": "equal rows, a block of zeros, rows in order",
     "special": "denormals, zeros, a NaN and an inf",
     "tiny": "denormals and zeros",
     "uneven": "all but a few elements far smaller",
     "spiked": "a few elements far larger",
     "filled": "other values in what is the same in every draw",
-    "masked": "an empty and a full row of each mask",
+    "masked": "an empty row of each mask and some full ones",
     "skewed": "integers from a few places in all others",
+    "lower": "integers down to one",
+    "wide": "integers of more digits",
     "tied": "the largest of each row several times",
     "touched": "the first inputs again, a few elements changed",
     "flipped": "the first inputs again, the signs of a few elements changed",
@@ -49,6 +52,10 @@ _SINGLED, _AMONG, _SHRUNK, _SHRUNK_SHORT = 7, 16, 20, 8
 SPIKES = (64.0, 64.0**2, 64.0**3, 64.0**4, 64.0**5)
 #: Of so many rows one may be zero, which asks for what keeps a norm from it, and finds the tile that leaves early.
 _SEVERAL_ROWS = 8
+#: So many rows of `structured` draws are in order.
+_ORDERED = 4
+#: Elements of `small` draws are this part of what they were, without rounding: an epsilon of 1e-8 beside squares of what was of size one shows.
+_SMALL = 2.0**-8
 #: Elements of `negative` draws are so many times as large.
 _FAR_BELOW = 200.0
 #: One element in so many changes in a `touched` or `flipped` draw, all of them in a row, by such a factor.
@@ -75,10 +82,9 @@ def transform(
         return traits.filled(inputs, device, seed, list(structures)), None
     if kind == "masked":
         return traits.masked(inputs, device, seed), None
-    if kind == "skewed":
-        return traits.skewed(inputs, device, seed), None
-    if kind == "tied":
-        return traits.tied(inputs, device, seed), None
+    if kind in ("skewed", "lower", "wide", "tied"):
+        changed_traits = getattr(traits, str(kind))
+        return changed_traits(inputs, device, seed), None
     if not any(can_scale(tensor) and tensor.numel() for tensor in tensors_of(inputs)):
         return inputs, "the inputs have no floating-point tensor to change"
     random_numbers = random.Random(seed)
@@ -123,24 +129,42 @@ def _negate(elements: Tensor) -> None:
 
 
 def _structure(elements: Tensor) -> None:
-    """The first quarter of the rows equals the first row, a corner and, of several rows, the last eighth are zero, every other column changes its sign."""
+    """What `_arrange` does, with every other column of the other sign."""
     if elements.dim() == 0:
         elements.neg_()
         return
-    rows, columns = elements.shape[0], elements.shape[-1]
     elements[..., 1::2].neg_()
+    _arrange(elements)
+
+
+def _arrange(elements: Tensor) -> None:
+    """The first quarter of the rows equals the first row, a corner and, of several rows, the last eighth are zero. A few rows in the middle are in order, or an
+    eighth of a single one: what is largest then lies together."""
+    if elements.dim() == 0:
+        return
+    rows, columns = elements.shape[0], elements.shape[-1]
     elements[: max(1, rows // 4)] = elements[0].clone()
+    if not elements.is_complex():
+        middle = rows // 2
+        ordered = [elements[middle : middle + rows // 8]] if elements.dim() == 1 else elements[middle : middle + min(_ORDERED, rows // 8)]
+        for number, row in enumerate(ordered):
+            row.copy_(row.sort(dim=-1, descending=bool(number % 2)).values)
     elements[rows - rows // 4 :][..., columns - columns // 4 :] = 0
     if elements.dim() > 1 and rows >= _SEVERAL_ROWS:
         elements[rows - rows // _SEVERAL_ROWS :] = 0
 
 
-def _shrink(elements: Tensor) -> None:
+def _make_small(elements: Tensor) -> None:
+    elements.mul_(_SMALL)
+    _shrink(elements, 0.0)
+
+
+def _shrink(elements: Tensor, zero: float = -0.0) -> None:
     """Denormals and zeros in the first row."""
     if elements.dim() == 0 or elements.shape[-1] < 8:
         return
     first = elements[(0,) * (elements.dim() - 1)]
-    first[0:4], first[4:6] = torch.finfo(elements.dtype).tiny / 4, -0.0
+    first[0:4], first[4:6] = torch.finfo(elements.dtype).tiny / 4, zero
 
 
 def _specialise(elements: Tensor) -> None:
@@ -240,7 +264,8 @@ def _untie_zeros(elements: Tensor) -> None:
 
 _CHANGES: dict[str, Callable[[Tensor], None]] = {
     "scaled": lambda elements: elements.mul_(100.0),
-    "small": lambda elements: elements.mul_(0.01),
+    "unsigned": _arrange,
+    "small": _make_small,
     "shifted": _shift,
     "negative": _negate,
     "structured": _structure,

@@ -1,8 +1,8 @@
 """What two draws show of inputs beside their structure, and the draws that change what all others leave as it is.
 
-Inputs that are the same in every draw (`filled`), masks (`masked`), integers (`skewed`) and those of which outputs name the largest (`tied`): a flag may
-be left unread, a row without anything in it may be divided by, there may be room for as much as there usually is, and of equal elements the wrong one may
-be named. A problem that has no such inputs has no such draws.
+Inputs that are the same in every draw (`filled`), masks (`masked`), integers (`skewed`, `lower`, `wide`) and those of which outputs name the largest
+(`tied`): a flag may be left unread, a row without anything in it may be divided by, there may be room for as much as there usually is, a part may be taken
+for one that is never empty, sums may run over, and of equal elements the wrong one may be named. A problem that has no such inputs has no such draws.
 """
 
 from __future__ import annotations
@@ -22,12 +22,18 @@ from .trees import floats_of, map_floats, map_tensors, tensors_of
 #: Integers that are the same in every draw are shuffled if there are so many.
 _MANY_INTEGERS = 16
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
-#: A mask has so many rows, or more: one of them is made empty, one full, and most stay.
-_FEWEST_ROWS = 4
+#: A mask has so many rows, or more: one of them is made empty, one in so many full, and most stay.
+_FEWEST_ROWS, _FULL = 4, 8
 #: Columns of a mask are always the same if this is how unlikely it is by chance.
 _UNLIKELY = 0.01
 #: Integers are skewed in rows of so many or more, towards so many places: fewer may be lengths, and what depends on them would no longer fit.
 _FEWEST_SKEWED, _PLACES = 64, 4
+#: Integers are numbers, and neither indices nor lengths, if one in so many is below this: `-1` alone often stands for none of them.
+_NUMBERS, _BELOW = 8, -1
+#: What the largest of them comes to, in bits: sums of some dozens no longer fit 32 of them, and what is longer already does not by itself.
+_WIDTHS = {torch.int32: 28, torch.int64: 33}
+#: Integers of so many bits are no indices either: any others may take their place.
+_BITS_OF_INDICES = 40
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,11 @@ class Traits:
     masks: tuple[Mask | None, ...] = ()
     #: The dimension along which integers may take those of other places.
     skews: tuple[int | None, ...] = ()
+    #: By how much integers can be lowered together that are never below two, as lengths are that leave no part empty; zero where there are none.
+    lowers_by: int = 0
+    lowered: tuple[bool, ...] = ()
+    #: By what integers can be multiplied that are evidently numbers; zero for those that may be any bits, one for all others.
+    widens: tuple[int, ...] = ()
     #: Of which outputs name the largest or smallest elements.
     extremes: tuple[Extreme | None, ...] = ()
 
@@ -59,13 +70,25 @@ class Traits:
         constant_floats = tuple(a == b for a, b in zip(*floats)) if len(floats[0]) == len(floats[1]) else ()
         if [tensor.shape for tensor in tensors[0]] != [tensor.shape for tensor in tensors[1]]:
             return cls(constant_floats=constant_floats)
-        return cls(tuple(map(same_bits, *tensors)), constant_floats, tuple(map(_mask, *tensors)), _skews(*tensors))
+        lowered = _lowered(*tensors)
+        lowest = [int(torch.minimum(*pair).min()) for pair, low in zip(zip(*tensors), lowered) if low]
+        return cls(
+            tuple(map(same_bits, *tensors)),
+            constant_floats,
+            tuple(map(_mask, *tensors)),
+            _skews(*tensors),
+            min(lowest, default=1) - 1,
+            lowered,
+            tuple(map(_widens, *tensors)),
+        )
 
     def draws(self, inputs: list[Any]) -> list[str]:
         """The kinds of draws in which these inputs differ from what they are in all others."""
         fills = any(self.constant_floats) or any(same and _fills(tensor) for tensor, same in zip(tensors_of(inputs), self.constant))
         masks, skews, ties = (any(one is not None for one in known) for known in (self.masks, self.skews, self.extremes))
-        return [kind for kind, has in (("filled", fills), ("masked", masks), ("skewed", skews), ("tied", ties)) if has]
+        lowers, widens = self.lowers_by > 0, any(factor != 1 for factor in self.widens)
+        kinds = (("filled", fills), ("masked", masks), ("skewed", skews), ("lower", lowers), ("wide", widens), ("tied", ties))
+        return [kind for kind, has in kinds if has]
 
     def filled(self, inputs: list[Any], device: torch.device, seed: int, structures: list[Structure | None]) -> list[Any]:
         """Other values in what is the same in every draw."""
@@ -92,16 +115,16 @@ class Traits:
         return map_floats(map_tensors(inputs, changed), another)
 
     def masked(self, inputs: list[Any], device: torch.device, seed: int) -> list[Any]:
-        """One row of every mask is empty and another one full, but for what each row has in every draw."""
+        """One row of every mask is empty and one of eight full, but for what each row has in every draw: there are more than there usually are, too."""
         masks, random_numbers = iter(self.masks), random.Random(seed)
 
         def changed(tensor: Tensor) -> Tensor:
             copy, elements = editable_copy(tensor, device)
             mask = next(masks, None)
             if mask is not None and elements.shape == tensor.shape:
-                rows = random_numbers.sample(range(_rows(tensor)), 2)
-                for row, values in zip(rows, (mask.always, ~mask.never)):
-                    elements[torch.unravel_index(torch.tensor(row), tensor.shape[:-1])] = values.to(device)
+                empty, *full = random_numbers.sample(range(_rows(tensor)), 1 + max(1, _rows(tensor) // _FULL))
+                for chosen, values in (([empty], mask.always), (full, ~mask.never)):
+                    elements[torch.unravel_index(torch.tensor(chosen), tensor.shape[:-1])] = values.to(device)
             return copy
 
         return map_tensors(inputs, changed)
@@ -119,6 +142,36 @@ class Traits:
                 places = torch.randperm(length, generator=generator)[:_PLACES]
                 taken = places[torch.randint(_PLACES, (length,), generator=generator)].to(device)
                 elements.copy_(elements.index_select(dimension, taken))
+            return copy
+
+        return map_tensors(inputs, changed)
+
+    def lower(self, inputs: list[Any], device: torch.device, _seed: int) -> list[Any]:
+        """Integers that are never below two, all of them less by the same number, so that the smallest are about one: what differs still does, and nothing is
+        more than it was."""
+        known = iter(self.lowered)
+
+        def changed(tensor: Tensor) -> Tensor:
+            copy, elements = editable_copy(tensor, device)
+            if next(known, False):
+                elements.sub_(self.lowers_by).clamp_(min=1)
+            return copy
+
+        return map_tensors(inputs, changed)
+
+    def wide(self, inputs: list[Any], device: torch.device, seed: int) -> list[Any]:
+        """Numbers multiplied until they have more digits; where they are but bits, the highest one of about half of them is another."""
+        known = iter(self.widens)
+        generator = torch.Generator().manual_seed(seed)
+
+        def changed(tensor: Tensor) -> Tensor:
+            copy, elements = editable_copy(tensor, device)
+            factor = next(known, 1)
+            if factor:
+                elements.mul_(factor)
+            else:
+                flipped = (torch.rand(elements.shape, generator=generator) < 0.5).to(device)
+                elements.bitwise_xor_(torch.where(flipped, torch.iinfo(elements.dtype).min, 0))
             return copy
 
         return map_tensors(inputs, changed)
@@ -150,6 +203,32 @@ def _fill(tensor: Tensor, elements: Tensor, generator: torch.Generator) -> None:
     # What is zero in every draw gets values of size one, of either sign; the rest is scaled within what it is.
     elements = elements.detach()
     elements.copy_(torch.where(elements == 0, 2 * random_values - 1, elements * (0.5 + 0.5 * random_values)).to(elements.dtype))
+
+
+def _is_above_one(first: Tensor, second: Tensor) -> bool:
+    """Whether these are integers that differ from draw to draw, and are never below two; not where they add up to the same in both, as parts of a whole do."""
+    if first.dtype not in _INTEGERS or first.numel() == 0 or same_bits(first, second):
+        return False
+    return int(torch.minimum(first, second).min()) > 1 and int(first.sum()) != int(second.sum())
+
+
+def _lowered(first: list[Tensor], second: list[Tensor]) -> tuple[bool, ...]:
+    """Which can be lowered: none that has a dimension of the same length as integers that cannot, with which it may belong together."""
+    above = list(map(_is_above_one, first, second))
+    others = {length for tensor, is_above in zip(first, above) if tensor.dtype in _INTEGERS and not is_above for length in tensor.shape}
+    return tuple(is_above and not others.intersection(tensor.shape) for tensor, is_above in zip(first, above))
+
+
+def _widens(first: Tensor, second: Tensor) -> int:
+    """What integers can be multiplied by, zero where any bits are as good."""
+    if first.dtype not in _WIDTHS or first.numel() == 0 or same_bits(first, second):
+        return 1
+    both = torch.stack([first, second])
+    largest = max(int(both.max()), -int(both.min()))
+    if largest.bit_length() > _BITS_OF_INDICES:
+        return 0
+    is_number = _NUMBERS * int((both < _BELOW).sum()) >= both.numel()
+    return 1 << max(0, _WIDTHS[first.dtype] - largest.bit_length()) if is_number else 1
 
 
 def _rows(tensor: Tensor) -> int:

@@ -30,11 +30,16 @@ from .traits import Traits
 from .trees import encode, tensors_of
 
 #: Draws of finite inputs that are none of the problem's own.
-_ELSEWHERE = ("scaled", "structured", "small", "shifted", "negative", "tiny", "uneven", "spiked", "masked", "skewed", "tied")
+_ELSEWHERE = (
+    *("scaled", "structured", "unsigned", "small", "shifted", "negative", "tiny", "uneven", "spiked"),
+    *("masked", "skewed", "lower", "wide", "tied"),
+)
 #: What an output that cancels counts as at least, as a part of what it is on the problem's own draw.
 _FLOOR = 0.01
 #: What an output of small inputs counts as at least, if it was as large before: its limit is then some last digits of one.
 _FLOOR_OF_SMALL = 5e-3
+#: Why a draw is left out that a large problem has no memory for, beside its own.
+_NO_ROOM = "there is no memory left for it beside the problem's own"
 #: Draws that take more of the free memory than one part in so many are not made for calls of their own.
 _LARGE_DRAW = 32
 
@@ -149,9 +154,14 @@ class Trials:
     def draw(self, body: dict[str, Any], _fds: list[int]) -> Reply:
         """Draws an entry from the problem's distribution, or makes it from another one, and hands it out."""
         entry, kind, base = body["entry"], body["kind"], body.get("base")
-        inputs = self._problem.inputs(int(body["seed"]), self._device) if base is None else self.base(base)
-        inputs, skipped = self._transformed(inputs, kind, int(body["seed"]))
         self.forget([entry])
+        try:
+            inputs = self._problem.inputs(int(body["seed"]), self._device) if base is None else self.base(base)
+            inputs, skipped = self._transformed(inputs, kind, int(body["seed"]))
+        except torch.OutOfMemoryError:
+            if entry == 0:
+                raise
+            inputs, skipped = [], _NO_ROOM
         if skipped is not None:
             return Reply({"inputs": None, "tensors": [], "label": LABELS[kind], "skipped": skipped})
         self._inputs[entry], self._kinds[entry] = inputs, kind
@@ -202,6 +212,11 @@ class Trials:
         kind = self.kind(entry)
         try:
             expectation = self._reference.expect(self.base(entry), self.nan_rule(kind))
+        except torch.OutOfMemoryError:
+            if entry == 0:
+                raise
+            self.forget([entry])
+            return {"skipped": _NO_ROOM, "double": False}
         except WorkerError as error:
             if kind == "problem" or "CUDA error" in error.message:
                 raise
@@ -213,7 +228,7 @@ class Trials:
         elif kind == "negative":
             # Exponentials of all that is far below zero vanish, and what is left of them is no error.
             expectation.outputs.floors = {path: _FLOOR * size.mean for path, size in self._sizes.items()}
-        elif kind == "structured":
+        elif kind in ("structured", "unsigned"):
             # Sums of which half has changed its sign are small differences of large numbers.
             expectation.outputs.floors = {path: _FLOOR * size.mean for path, size in self._sizes.items() if size.is_of_few}
         elif kind == "special" and not self._problem.orders:
@@ -295,8 +310,8 @@ class Trials:
 
     def _ties_decide(self, kind: str, inputs: list[Any], baseline: Any) -> bool:
         """Whether integers or bools of the outputs change where a draw's ties are broken: equal rows and zeros make some that are nobody's fault."""
-        breaking = ["nudged"] if kind == "structured" else []
-        if self._problem.orders and kind in ("structured", "special", "tiny"):
+        breaking = ["nudged"] if kind in ("structured", "unsigned") else []
+        if self._problem.orders and kind in ("structured", "unsigned", "special", "small", "tiny"):
             # Zeros have no last digits.
             breaking.append("untied")
         exact = [tensor for tensor in tensors_of(baseline) if not (tensor.is_floating_point() or tensor.is_complex())]

@@ -34,6 +34,8 @@ from .trials import Trials
 #: Between timed batches both sides hold what they need, and a GPU is slower for longer than a batch takes after much was freed.
 _HALF = 2
 _LARGE = {"expect": _HALF, "compare": _HALF, "baseline": _HALF, "verify": 8}
+#: Those that come when everything that was handed out has been copied.
+_AFTER_TRIALS = ("baseline", "verify")
 #: Matrices of so few rows are singular as soon as an element or two come twice.
 _FEW_ROWS = 4
 #: Draws that suit a problem whose outputs are few numbers of many.
@@ -97,7 +99,7 @@ class Trusted:
             try:
                 reply = self._loaded.operation(name)(body, fds)
                 if name in _LARGE:
-                    self._loaded.make_room(_LARGE[name])
+                    self._loaded.make_room(name)
                 return reply
             except Untransportable as error:
                 raise WorkerError("unsupported", name, str(error)) from error
@@ -151,9 +153,12 @@ class _Loaded:
             ],
         }
 
-    def make_room(self, little: int) -> None:
-        """Leaves the candidate memory that nothing here needs any more, where less than one part in `little` is left."""
-        self._device.make_room(little)
+    def make_room(self, name: str) -> None:
+        """Leaves the candidate memory that nothing here needs any more after an operation of this name, where little is left."""
+        if name in _AFTER_TRIALS and self._device.is_short(_LARGE[name]):
+            # What was handed out has been copied by then.
+            self._trials.give_back()
+        self._device.make_room(_LARGE[name])
 
     def select(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Goes over to another set of inputs; nothing that was drawn, expected or prepared for the last one stays."""

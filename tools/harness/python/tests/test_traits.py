@@ -64,7 +64,7 @@ class Constants(unittest.TestCase):
 
 
 class Masks(unittest.TestCase):
-    def test_one_row_is_empty_and_one_is_full(self) -> None:
+    def test_one_row_is_empty_and_one_of_eight_is_full(self) -> None:
         (mask,), traits = both(lambda: [torch.rand(3, 8, 40) < 0.5])
         self.assertEqual(traits.draws([mask]), ["masked"])
         for name in DEVICES:
@@ -73,7 +73,7 @@ class Masks(unittest.TestCase):
             self.assertIsNone(skipped)
             rows = changed.cpu().flatten(0, -2)
             self.assertTrue(bool((~rows).all(-1).any()) and bool(rows.all(-1).any()))
-            self.assertEqual(int((rows != mask.flatten(0, -2)).any(-1).sum()), 2)
+            self.assertEqual(int((rows != mask.flatten(0, -2)).any(-1).sum()), 1 + 24 // 8)
 
     def test_columns_that_are_always_the_same_stay_so(self) -> None:
         def make() -> list[Tensor]:
@@ -138,6 +138,53 @@ class Skewed(unittest.TestCase):
         ):
             inputs, traits = both(make)
             self.assertNotIn("skewed", traits.draws(inputs))
+
+
+class Numbers(unittest.TestCase):
+    def test_what_is_never_below_two_comes_down_to_one_together(self) -> None:
+        def make() -> list[Tensor]:
+            return [torch.randint(30, 60, (8,)), torch.randint(40, 90, (8,), dtype=torch.int32), torch.randint(0, 60, (63,)), torch.randn(8)]
+
+        inputs, traits = both(make)
+        self.assertEqual(traits.draws(inputs), ["lower"])
+        for name in DEVICES:
+            device = torch.device(name)
+            changed, skipped = draws.transform([fresh_copy(value, device) for value in inputs], "lower", device, 1, (), traits)
+            self.assertIsNone(skipped)
+            self.assertTrue(torch.equal(changed[0].cpu(), inputs[0] - traits.lowers_by) and torch.equal(changed[1].cpu(), inputs[1] - traits.lowers_by))
+            self.assertTrue(1 <= int(changed[0].min()) < 30 and all(same_bits(a.cpu(), b) for a, b in zip(changed[2:], inputs[2:])))
+
+    def test_parts_of_a_whole_and_what_may_be_none_are_not_lowered(self) -> None:
+        def parts() -> Tensor:
+            cuts = torch.randperm(90)[:7].sort().values * 2 + 2
+            return torch.diff(cuts, prepend=torch.zeros(1, dtype=torch.int64), append=torch.full((1,), 200))
+
+        for make in (parts, lambda: torch.randint(0, 50, (90,)), lambda: torch.full((8,), 40), lambda: torch.rand(8) + 9):
+            self.assertEqual(both(lambda: [make()])[1].lowers_by, 0)
+        # What belongs together stays so.
+        edges = both(lambda: [(edges := torch.randint(0, 100, (2, 500))), 9 + edges[0] * 100 + edges[1]])[1]
+        self.assertEqual(edges.lowered, (False, False))
+
+    def test_numbers_get_more_digits_and_indices_do_not(self) -> None:
+        def make() -> list[Tensor]:
+            return [
+                torch.randint(-1000, 1000, (90,), dtype=torch.int32),
+                torch.randint(-1000, 1000, (90,)),
+                torch.randint(0, 1 << 62, (90,)),
+                torch.randint(-1, 1000, (90,)),
+                torch.randint(0, 1000, (90,)),
+            ]
+
+        inputs, traits = both(make)
+        self.assertIn("wide", traits.draws(inputs))
+        for name in DEVICES:
+            device = torch.device(name)
+            changed, skipped = draws.transform([fresh_copy(value, device) for value in inputs], "wide", device, 1, (), traits)
+            self.assertIsNone(skipped)
+            changed = [value.cpu() for value in changed]
+            self.assertEqual([int(value.abs().max()).bit_length() for value in changed[:2]], [28, 33])
+            self.assertTrue(torch.equal(changed[2] & ((1 << 62) - 1), inputs[2]) and 20 < int((changed[2] < 0).sum()) < 70)
+            self.assertTrue(all(same_bits(a, b) for a, b in zip(changed[3:], inputs[3:])))
 
 
 class Ties(unittest.TestCase):

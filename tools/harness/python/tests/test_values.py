@@ -128,11 +128,23 @@ class Draws(unittest.TestCase):
                 changed, skipped = draws.transform(placed, kind, device)
                 self.assertIsNone(skipped)
                 self.assertEqual(changed[1].tolist(), [0, 1, 2, 3])
-                self.assertEqual(same_bits(changed[0], placed[0]), kind in ("problem", "filled", "masked", "skewed", "tied", "untied"), kind)
+                stays = kind in ("problem", "filled", "masked", "skewed", "lower", "wide", "tied", "untied")
+                self.assertEqual(same_bits(changed[0], placed[0]), stays, kind)
             special = draws.transform(placed, "special", device)[0][0]
             self.assertEqual((int(special.isnan().sum()), int(special.isinf().sum())), (1, 1))
             equal_rows = draws.transform(placed, "structured", device)[0][0]
             self.assertTrue(torch.equal(equal_rows[0], equal_rows[3]))
+
+    def test_some_rows_are_in_order(self) -> None:
+        for name in DEVICES:
+            given = torch.rand(64, 3, 50, device=name)
+            for kind in ("structured", "unsigned"):
+                drawn = draws.transform([given], kind, torch.device(name))[0][0]
+                steps = drawn[32:36].diff(dim=-1)
+                self.assertTrue(bool((steps[::2] >= 0).all() and (steps[1::2] <= 0).all() and not (drawn[36].diff(dim=-1) >= 0).all()))
+            self.assertTrue(bool((drawn >= 0).all()), "what is positive stays so without changes of sign")
+            row = draws.transform([given.flatten()], "unsigned", torch.device(name))[0][0]
+            self.assertTrue(bool((row[4800:6000].diff() >= 0).all()))
 
     def test_small_values_are_drawn_without_what_is_not_finite(self) -> None:
         (tiny,), _skipped = draws.transform([torch.randn(16, 16)], "tiny", torch.device("cpu"))
@@ -140,6 +152,9 @@ class Draws(unittest.TestCase):
         self.assertTrue(bool(tiny.isfinite().all()))
         self.assertTrue(same_bits(tiny[0, :6], special[0, :6]))
         self.assertEqual(tiny[0, 4:6].tolist(), [0.0, 0.0])
+        given = torch.randn(16, 16)
+        (small,), _skipped = draws.transform([given], "small", torch.device("cpu"))
+        self.assertTrue(torch.equal(small[1:] * 256, given[1:]) and int((small == 0).sum()) == 2 and not bool(small[0, 4:6].signbit().any()))
 
     def test_a_nudge_tells_any_two_elements_apart(self) -> None:
         for name in DEVICES:

@@ -61,11 +61,11 @@ const BEGINNING: Duration = Duration::from_micros(1);
 /// What is looked at twice may have begun so often more than the time between says.
 const LOOKING: u64 = 2;
 
-/// Looks at a counter until it says enough or time is over; whether it has leapt.
-fn watch(until: u64, lasts: Duration, count: impl Fn() -> u64) -> bool {
+/// Looks at a counter, which said nothing `since` then, until it says enough or time is over; whether it has leapt.
+fn watch(until: u64, lasts: Duration, since: Instant, count: impl Fn() -> u64) -> bool {
     let started = Instant::now();
-    let (mut last, mut seen, mut has_leapt) = (started, 0, false);
-    while seen < until && last - started < lasts {
+    let (mut last, mut seen, mut has_leapt) = (since, 0, false);
+    while seen < until && last.saturating_duration_since(started) < lasts {
         std::hint::spin_loop();
         // The time from before the last look to after this one.
         let (before, now) = (Instant::now(), count());
@@ -80,15 +80,16 @@ fn leaps(more: u64, within: Duration) -> bool {
 }
 
 /// Returns a part of a process's work when it is over, and whether its counter has leapt; never where there is none. A thread's sleep is more exact than
-/// a timer of ours, which has milliseconds, and whoever waits for a counter may have microseconds.
-pub(super) async fn over(part: Option<Part>, process: Pid) -> (Part, bool) {
+/// a timer of ours, which has milliseconds, and whoever waits for a counter may have microseconds. A process counts from when it was `asked`: on a busy
+/// machine it has begun several calls before anybody looks.
+pub(super) async fn over(part: Option<Part>, asked: Instant, process: Pid) -> (Part, bool) {
     let Some(part) = part else { return std::future::pending().await };
     let wait = move || match part.until {
         None => {
             std::thread::sleep(part.lasts);
             false
         }
-        Some(until) => watch(until, part.lasts, || part.count(process)),
+        Some(until) => watch(until, part.lasts, asked, || part.count(process)),
     };
     (part, tokio::task::spawn_blocking(wait).await.unwrap_or_default())
 }
@@ -103,10 +104,18 @@ mod tests {
     fn a_counter_that_says_more_than_can_have_begun_has_leapt() {
         let watched = |steps: &'static [u64]| {
             let at = Cell::new(0);
-            watch(3, Duration::from_secs(5), || steps[at.replace((at.get() + 1).min(steps.len() - 1))])
+            watch(3, Duration::from_secs(5), Instant::now(), || steps[at.replace((at.get() + 1).min(steps.len() - 1))])
         };
         assert!(!watched(&[0, 0, 1, 1, 2, 3]) && !watched(&[0, 2, 4]));
         assert!(watched(&[0, 1, 100_000]) && watched(&[u64::MAX]));
         assert!(!leaps(500, Duration::from_millis(1)), "whoever looks was kept from it");
+    }
+
+    #[test]
+    fn calls_that_began_before_the_first_look_are_no_leap() {
+        let asked = Instant::now();
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(!watch(3, Duration::from_secs(5), asked, || 100));
+        assert!(watch(3, Duration::from_secs(5), asked, || u64::MAX));
     }
 }

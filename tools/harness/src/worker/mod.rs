@@ -228,7 +228,7 @@ impl Worker {
             tokio::select! {
                 biased;
                 answer = next(&mut self.channel, &self.group) => answer.map(Ok),
-                part = halt::over(part, self.group.leader()) => Ok(Err(part)),
+                part = halt::over(part, asked.started, self.group.leader()) => Ok(Err(part)),
             }
         })
         .await;
