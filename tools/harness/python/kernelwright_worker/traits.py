@@ -28,8 +28,9 @@ _FEWEST_ROWS, _FULL = 4, 8
 _UNLIKELY = 0.01
 #: Integers are skewed in rows of so many or more, towards so many places: fewer may be lengths, and what depends on them would no longer fit.
 _FEWEST_SKEWED, _PLACES = 64, 4
-#: Integers are numbers, and neither indices nor lengths, if one in so many is below this: `-1` alone often stands for none of them.
-_NUMBERS, _BELOW = 8, -1
+#: Integers are numbers, and neither indices nor lengths, if one in so many is below zero, and so many different ones are: one or two, such as -1 and -100,
+#: stand for none of them.
+_NUMBERS, _DIFFERENT = 8, 4
 #: What the largest of them comes to, in bits: sums of some dozens no longer fit 32 of them, and what is longer already does not by itself.
 _WIDTHS = {torch.int32: 28, torch.int64: 33}
 #: Integers of so many bits are no indices either: any others may take their place.
@@ -154,7 +155,8 @@ class Traits:
         def changed(tensor: Tensor) -> Tensor:
             copy, elements = editable_copy(tensor, device)
             if next(known, False):
-                elements.sub_(self.lowers_by).clamp_(min=1)
+                # In this order: what is below that in another draw must not run over.
+                elements.clamp_(min=self.lowers_by + 1).sub_(self.lowers_by)
             return copy
 
         return map_tensors(inputs, changed)
@@ -227,7 +229,8 @@ def _widens(first: Tensor, second: Tensor) -> int:
     largest = max(int(both.max()), -int(both.min()))
     if largest.bit_length() > _BITS_OF_INDICES:
         return 0
-    is_number = _NUMBERS * int((both < _BELOW).sum()) >= both.numel()
+    negative = both[both < 0]
+    is_number = _NUMBERS * negative.numel() >= both.numel() and negative.unique().numel() >= _DIFFERENT
     return 1 << max(0, _WIDTHS[first.dtype] - largest.bit_length()) if is_number else 1
 
 

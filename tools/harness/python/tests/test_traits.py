@@ -159,6 +159,10 @@ class Numbers(unittest.TestCase):
             cuts = torch.randperm(90)[:7].sort().values * 2 + 2
             return torch.diff(cuts, prepend=torch.zeros(1, dtype=torch.int64), append=torch.full((1,), 200))
 
+        given, traits = both(lambda: [torch.randint(100, 120, (90,), dtype=torch.uint8)])
+        given[0][0] = 3
+        ((lowered,), _skipped) = draws.transform(given, "lower", torch.device("cpu"), 1, (), traits)
+        self.assertEqual(int(lowered[0]), 1, "what another draw has below that does not run over")
         for make in (parts, lambda: torch.randint(0, 50, (90,)), lambda: torch.full((8,), 40), lambda: torch.rand(8) + 9):
             self.assertEqual(both(lambda: [make()])[1].lowers_by, 0)
         # What belongs together stays so.
@@ -171,7 +175,7 @@ class Numbers(unittest.TestCase):
                 torch.randint(-1000, 1000, (90,), dtype=torch.int32),
                 torch.randint(-1000, 1000, (90,)),
                 torch.randint(0, 1 << 62, (90,)),
-                torch.randint(-1, 1000, (90,)),
+                torch.randint(-2, 9, (90,)),
                 torch.randint(0, 1000, (90,)),
             ]
 
