@@ -40,8 +40,8 @@ _SOME = 0.3
 _MOVED = 1 << 24
 #: So many rows tell whether all of them are orthogonal, by products that are this small beside their squares.
 _ROWS, _ORTHOGONAL = 8, 1e-4
-#: Of so many elements each value comes so often, on average, where somebody has made a few of them; weights of three values may be kept in two bits.
-_LOOKED_AT, _OFTEN, _TERNARY = 4096, 8, 3
+#: Of so many elements each value comes so often, on average, where somebody has made a few of them.
+_LOOKED_AT, _OFTEN = 4096, 8
 #: A number that somebody has written down has few digits; one that was drawn at random has them all.
 _WRITTEN_DIGITS = 4
 _NORMS = torch.nn.modules.batchnorm._NormBase
@@ -302,11 +302,11 @@ def _has_equal_rows(tensor: Tensor) -> bool:
 
 
 def _has_few_values(tensor: Tensor) -> bool:
-    """Whether a few values come again and again, as in a filter that begins as an interpolation."""
+    """Whether a few values come again and again, none of them below zero, as in a filter that begins as an interpolation. Values of both signs may be
+    those of weights that are kept in a few bits."""
     flat = tensor.reshape(-1)
     some = flat[:: max(1, flat.numel() // _LOOKED_AT)].double().cpu()
-    values = some.unique().numel()
-    return _TERNARY < values <= some.numel() // _OFTEN
+    return bool((some >= 0).all()) and some.unique().numel() <= some.numel() // _OFTEN
 
 
 def _are_sizes(tensor: Tensor, rows: Tensor) -> bool:
