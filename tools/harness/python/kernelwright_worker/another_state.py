@@ -40,8 +40,6 @@ _SOME = 0.3
 _MOVED = 1 << 24
 #: So many rows tell whether all of them are orthogonal, by products that are this small beside their squares.
 _ROWS, _ORTHOGONAL = 8, 1e-4
-#: Of so many elements each value comes so often, on average, where somebody has made a few of them.
-_LOOKED_AT, _OFTEN = 4096, 8
 #: A number that somebody has written down has few digits; one that was drawn at random has them all.
 _WRITTEN_DIGITS = 4
 _NORMS = torch.nn.modules.batchnorm._NormBase
@@ -70,15 +68,15 @@ def set_by_hand(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def dependent(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of a state that follow from others or from parts of themselves, though they were not set by hand to one value: copies, the sizes of another's
-    rows, matrices with orthogonal rows or columns, such whose rows are all the same, and filters of a few values."""
+    """The tensors of a state that follow from others or from parts of themselves, though they were not set by hand: copies, the sizes of another's rows,
+    matrices with orthogonal rows or columns, and such whose rows are all the same."""
     alike: dict[tuple[object, ...], list[str]] = {}
     for name, tensor in state.items():
         if tensor.is_floating_point() and tensor.dtype.itemsize >= 2 and tensor.numel() > 1 and _is_plain(tensor):
             alike.setdefault((tuple(tensor.shape), tensor.dtype, *tensor.detach().reshape(-1)[:_ROWS].tolist()), []).append(name)
     copies = {name for names in alike.values() if len(names) > 1 and all(same_bits(state[names[0]], state[name]) for name in names) for name in names}
     rows = [tensor.detach() for tensor in state.values() if tensor.is_floating_point() and tensor.dim() > 1 and _is_plain(tensor)]
-    follows = (_is_orthogonal, _has_equal_rows, _has_few_values, lambda tensor: any(_are_sizes(tensor, other) for other in rows))
+    follows = (_is_orthogonal, _has_equal_rows, lambda tensor: any(_are_sizes(tensor, other) for other in rows))
     found = {
         name: state[name] for names in alike.values() for name in names if name in copies or any(told(state[name].detach()) for told in follows)
     }
@@ -299,14 +297,6 @@ def _has_equal_rows(tensor: Tensor) -> bool:
     if tensor.dim() < 2 or tensor.shape[0] < 2:
         return False
     return all(bool((rows == tensor[0]).all()) for rows in (tensor[:2], tensor))
-
-
-def _has_few_values(tensor: Tensor) -> bool:
-    """Whether a few values come again and again, none of them below zero, as in a filter that begins as an interpolation. Values of both signs may be
-    those of weights that are kept in a few bits."""
-    flat = tensor.reshape(-1)
-    some = flat[:: max(1, flat.numel() // _LOOKED_AT)].double().cpu()
-    return bool((some >= 0).all()) and some.unique().numel() <= some.numel() // _OFTEN
 
 
 def _are_sizes(tensor: Tensor, rows: Tensor) -> bool:

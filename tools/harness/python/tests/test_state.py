@@ -77,13 +77,6 @@ class States(unittest.TestCase):
         with built_with(state, 7, POLICIES[0]):
             self.assertEqual(len({tuple(part.weight[0].tolist()) for part in Experts().experts}), 1, "what a constructor draws is left alone")
 
-    def test_filters_of_a_few_values_hold_others_and_weights_of_a_few_bits_do_not(self) -> None:
-        line = torch.tensor([0.25, 0.75, 0.75, 0.25])
-        bilinear = torch.zeros(16, 16, 4, 4)
-        bilinear[range(16), range(16)] = line[:, None] * line
-        state = {"up.weight": bilinear, "packed": torch.randint(-8, 8, (64, 64)) * 0.03, "drawn": torch.randn(64, 64).bfloat16(), "short": line}
-        self.assertEqual(set(dependent(state)), {"up.weight"})
-
     def test_repeated_rows_and_sizes_of_rows_hold_others(self) -> None:
         class Layer(nn.Module):
             def __init__(self) -> None:
