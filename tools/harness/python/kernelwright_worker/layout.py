@@ -17,6 +17,7 @@ from .trees import Untransportable, dtype_name, dtype_named
 
 # Bound here, and called on the class: a tensor object can carry attributes of its own in the place of methods.
 _detach, _storage, _offset = Tensor.detach, Tensor.untyped_storage, Tensor.storage_offset
+_is_copied_on_write = getattr(torch._C, "_is_cow_tensor", None)
 
 _MAX_ELEMENTS = 1 << 62
 _MAX_DIMENSIONS = 64
@@ -145,8 +146,13 @@ def has_memory(tensor: Tensor) -> bool:
     return nbytes == 0 or _storage(tensor).nbytes() >= _offset(tensor) * tensor.dtype.itemsize + nbytes
 
 
+def is_lazy_copy(tensor: Tensor) -> bool:
+    """Whether it shares another tensor's memory until somebody writes, or asks where it lies."""
+    return _is_copied_on_write is not None and bool(_is_copied_on_write(tensor))
+
+
 def admit_plain(tensor: Tensor) -> Tensor:
-    """The tensor whose memory says all about it, or `Untransportable`: no subclasses, no lazy or sparse layouts, no memory given back."""
+    """The tensor whose memory says all about it, or `Untransportable`: no subclasses, no lazy or sparse layouts or copies, no memory given back."""
     if type(tensor) not in (Tensor, torch.nn.Parameter):
         kind = type(tensor)
         raise Untransportable(f"a tensor subclass, {kind.__module__}.{kind.__qualname__}")
@@ -154,5 +160,7 @@ def admit_plain(tensor: Tensor) -> Tensor:
         raise Untransportable(f"a tensor of layout {tensor.layout} on {tensor.device.type}; plain strided tensors are needed")
     if not has_memory(tensor):
         raise Untransportable("a tensor whose storage does not hold it")
+    if is_lazy_copy(tensor):
+        raise Untransportable("a lazy copy, whose values are copied when somebody asks where they lie")
     # Conjugation and negation may be pending: only then does the memory hold other values than the tensor.
     return _detach(tensor).resolve_conj().resolve_neg()

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from . import cuda_ipc
-from .layout import Layout, admit_plain, fresh_copy, has_memory
+from .layout import Layout, admit_plain, fresh_copy, has_memory, is_lazy_copy
 from .trees import Tree, Untransportable, encode
 
 # Bound here, and called on the class: a tensor object can carry attributes of its own in the place of methods.
@@ -95,7 +95,7 @@ class _Found:
 
 def _key(tensor: Tensor) -> Any:
     """What tells a plain tensor's form, or None for one that is not plain."""
-    if tensor.layout is not torch.strided or _is_conj(tensor) or _is_neg(tensor) or tensor.is_quantized:
+    if tensor.layout is not torch.strided or _is_conj(tensor) or _is_neg(tensor) or tensor.is_quantized or is_lazy_copy(tensor):
         return None
     return (tensor.dtype, tensor.shape, _strides(tensor), tensor.device)
 

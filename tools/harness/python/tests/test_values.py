@@ -19,11 +19,12 @@ import torch
 from torch.cuda import _utils as cuda_utils
 
 from kernelwright_worker import arena as arenas
-from kernelwright_worker import draws, launches, recipes
+from kernelwright_worker import cuda_ipc, draws, launches, recipes
 from kernelwright_worker.arena import Arena, write_arena
 from kernelwright_worker.channel import Channel, WorkerError, serve
 from kernelwright_worker.failures import condense
 from kernelwright_worker.layout import Layout, admit_plain, editable_copy, fresh_copy, same_bits
+from kernelwright_worker.locations import Locations
 from kernelwright_worker.trees import Untransportable, decode, encode
 
 Pair = collections.namedtuple("Pair", "a b")
@@ -202,6 +203,14 @@ class Memory(unittest.TestCase):
             with self.assertRaises(Untransportable):
                 admit_plain(gone)
         self.assertEqual(admit_plain(torch.empty(0, 3)).shape, (0, 3))
+
+    def test_a_copy_that_is_made_when_it_is_asked_for_is_no_output(self) -> None:
+        copied = torch.ones(4)
+        lazy = torch._lazy_clone(copied)
+        with self.assertRaises(Untransportable):
+            admit_plain(lazy)
+        with self.assertRaises(Untransportable):
+            Locations(cuda_ipc.Blocks()).add(lazy)
 
 
 class Stirring(unittest.TestCase):

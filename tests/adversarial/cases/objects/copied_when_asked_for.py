@@ -1,0 +1,11 @@
+# problem: transposed_copy
+# target: both
+# kind: cheat
+# mechanism: a lazy clone of the input, which is copied when somebody asks where it lies: after the clock has stopped
+# expect: rejected
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch._lazy_clone(x).t()
