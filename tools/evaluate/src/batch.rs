@@ -20,21 +20,26 @@ fn most_calls(backend: Backend) -> usize {
 /// How long a batch should last at least, so that clocks and channels do not matter beside it.
 const SHORTEST: Duration = Duration::from_millis(10);
 
-/// On processors that other work shares a batch has this many calls, unless it would last too long: few calls are at the mercy of one of them.
-const STEADY: f64 = 8.0;
+/// A batch has so many calls, unless it would last too long. On processors that other work shares, few calls are at the mercy of one of them. What
+/// a GPU is given comes from a process that has stood still, with nothing in its caches: the first call of a model of many small kernels takes half a
+/// millisecond more for it.
+fn steady(backend: Backend) -> f64 {
+    match backend {
+        Backend::Cpu => 8.0,
+        Backend::Cuda => 16.0,
+    }
+}
 const LONGEST: Duration = Duration::from_millis(40);
 
 /// How long a batch of calls of `per_call` seconds should last.
 pub(crate) fn wanted(backend: Backend, per_call: f64) -> Duration {
-    match backend {
-        Backend::Cpu => Duration::from_secs_f64((STEADY * per_call).clamp(SHORTEST.as_secs_f64(), LONGEST.as_secs_f64())),
-        Backend::Cuda => SHORTEST,
-    }
+    Duration::from_secs_f64((steady(backend) * per_call).clamp(SHORTEST.as_secs_f64(), LONGEST.as_secs_f64()))
 }
 
 /// The most that a batch takes, inputs and outputs of one side: of more, writing the inputs of each one takes several times as long as its calls, and a batch
-/// of half the length is about as exact.
+/// of half the length is about as exact. One call alone is not: so many may take more.
 const MOST: u64 = 16 << 30;
+const FEW: u64 = 4;
 
 /// What batches may use.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +55,12 @@ impl Room {
     /// What one side's batches may use: a quarter of what has to do for both sides, their expected outputs and everything else.
     pub(crate) fn of_one_side(bytes_per_call: u64, limits: &Limits, problem: &Problem) -> Self {
         let memory = problem.facts.device_memory.unwrap_or(limits.memory.0);
-        Self { bytes_per_call, memory: Bytes((memory / 4).min(MOST)), backend: problem.setting.target.backend }
+        Self { bytes_per_call, memory: Self::within(memory / 4, bytes_per_call), backend: problem.setting.target.backend }
+    }
+
+    fn within(quarter: u64, bytes_per_call: u64) -> Bytes {
+        let few = bytes_per_call.saturating_mul(FEW);
+        Bytes(if few <= quarter { quarter.min(few.max(MOST)) } else { quarter.min(MOST) })
     }
 
     /// How many calls fit; at least one.
@@ -116,10 +126,17 @@ mod tests {
     }
 
     #[test]
-    fn slow_calls_make_longer_batches_on_a_processor() {
+    fn slow_calls_make_longer_batches() {
         let wanted = |backend: Backend| [1e-6, 1e-3, 3e-3, 1.0].map(|per_call| wanted(backend, per_call).as_millis());
         assert_eq!(wanted(Backend::Cpu), [10, 10, 24, 40]);
-        assert_eq!(wanted(Backend::Cuda), [10; 4]);
+        assert_eq!(wanted(Backend::Cuda), [10, 16, 40, 40]);
+    }
+
+    #[test]
+    fn a_few_large_calls_may_take_more_than_many_small_ones() {
+        let within = |gibibytes: u64| Room::within(35 << 30, gibibytes << 30).0 >> 30;
+        assert_eq!([1, 5, 8, 9].map(within), [16, 20, 32, 16]);
+        assert_eq!(Room::within(8 << 30, 1 << 30).0 >> 30, 8);
     }
 
     #[test]

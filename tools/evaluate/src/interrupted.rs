@@ -27,13 +27,14 @@ const fn count(backend: Backend) -> usize {
 }
 
 /// A batch of fewer calls is over too soon.
-const FEWEST_CALLS: usize = 3;
+pub(crate) const FEWEST_CALLS: usize = 3;
 
-/// How often one is tried that was over before anybody could stop it: where other work has a CPU's processors, whoever stops it comes late.
+/// How often one is tried that was over before anybody could stop it: where other work has the processors, whoever stops it comes late. On a GPU calls are
+/// begun within a millisecond, long before they are done.
 const fn attempts(backend: Backend) -> usize {
     match backend {
         Backend::Cpu => 4,
-        Backend::Cuda => 1,
+        Backend::Cuda => 8,
     }
 }
 

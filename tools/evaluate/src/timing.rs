@@ -229,7 +229,8 @@ pub(crate) async fn measure(
             }
             samples.clocks.push(timed.clock);
         }
-        if let Some(unseen) = unseen.as_ref().filter(|_| interrupted.contains(&pair)) {
+        // Inputs beyond the range take memory that problems of so few calls may not have.
+        if let Some(unseen) = unseen.as_ref().filter(|_| interrupted.contains(&pair) && candidate_calls >= interrupted::FEWEST_CALLS) {
             let place = interrupted::Place { pair, samples: &samples, unseen, beyond: &session.beyond, trials: &session.trials };
             interrupted::check(problem, candidate, || calls.fresh(length()), place, &mut checks).await?;
         }

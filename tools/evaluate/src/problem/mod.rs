@@ -100,7 +100,7 @@ impl Problem {
 
     /// Makes the inputs of one call and computes what the reference gives for them; the reason, where the reference cannot run on them.
     pub(crate) async fn draw(&mut self, entry: u32, draw: Draw) -> Result<Result<Inputs, String>, EvaluateError> {
-        let inputs = match self.draw_only(entry, draw).await? {
+        let inputs = match self.drawn(entry, draw, false).await? {
             Ok(inputs) => inputs,
             skipped => return Ok(skipped),
         };
@@ -110,9 +110,13 @@ impl Problem {
         })
     }
 
-    /// Makes the inputs of one call; the reason, where there are none of this kind.
+    /// Makes inputs from which those of calls are made; the reason, where there are none of this kind. On a GPU they stay in the problem's process.
     pub(crate) async fn draw_only(&mut self, entry: u32, draw: Draw) -> Result<Result<Inputs, String>, EvaluateError> {
-        let mut fields = json!({"entry": entry, "seed": draw.seed, "kind": draw.kind.as_str()});
+        self.drawn(entry, draw, true).await
+    }
+
+    async fn drawn(&mut self, entry: u32, draw: Draw, stays: bool) -> Result<Result<Inputs, String>, EvaluateError> {
+        let mut fields = json!({"entry": entry, "seed": draw.seed, "kind": draw.kind.as_str(), "stays": stays});
         if matches!(draw.kind, DrawKind::Touched | DrawKind::Flipped) {
             fields["base"] = BASE.into();
         }
