@@ -62,7 +62,15 @@ $(VENV)/.ready: $(REQUIREMENTS)
 test: $(ENV_READY) ## Run every test that needs no GPU
 	cargo build --locked --workspace --bins --tests
 	cargo test --locked --workspace --quiet
-	$(PYTHON) -m unittest discover --start-directory tools/harness/python/tests
+	@$(MAKE) --no-print-directory --jobs=$$(nproc) --keep-going --output-sync=target $(PYTHON_TESTS)
+
+# One process for each file. The two that take minutes begin first.
+PYTHON_TESTS_FOLDER := tools/harness/python/tests
+SLOWEST := test_suites.py test_compile.py
+PYTHON_TESTS := $(SLOWEST) $(filter-out $(SLOWEST),$(notdir $(wildcard $(PYTHON_TESTS_FOLDER)/test_*.py)))
+.PHONY: $(PYTHON_TESTS)
+$(PYTHON_TESTS):
+	$(PYTHON) -m unittest discover --start-directory $(PYTHON_TESTS_FOLDER) --pattern $@
 
 adversarial: $(ENV_READY) ## Run the cheats, faults and honest kernels (TARGET=cpu, or TARGET=cuda on a machine that has one)
 	$(BUILD_PROGRAMS)
