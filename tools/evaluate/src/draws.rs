@@ -150,4 +150,11 @@ mod tests {
         let two = plan(NonZeroU32::new(2).unwrap(), &facts(&["filled", "masked", "skewed"]));
         assert_eq!(names(&two), ["problem", "scaled", "filled", "masked", "skewed"]);
     }
+
+    #[test]
+    fn the_problems_own_draw_takes_the_place_of_one_without_an_answer() {
+        let kinds = |kind: DrawKind| instead_of(kind).iter().map(|draw| draw.kind).collect::<Vec<_>>();
+        assert_eq!(kinds(DrawKind::Structured), [DrawKind::Unsigned, DrawKind::Problem]);
+        assert_eq!(kinds(DrawKind::Scaled), [DrawKind::Problem]);
+    }
 }
