@@ -251,10 +251,8 @@ pub(crate) async fn measure(
 
 /// Whether more pairs are worth their time.
 fn is_unclear(samples: &Samples, session: &Session) -> bool {
-    match session.backend {
-        Backend::Cpu => samples.wants_quiet(),
-        Backend::Cuda => samples.counted(&session.contenders).is_undecided() || samples.are_disturbed(&session.contenders),
-    }
+    let is_wide = || samples.counted(&session.contenders).is_undecided() || samples.are_disturbed(&session.contenders);
+    samples.wants_quiet() || session.backend == Backend::Cuda && is_wide()
 }
 
 /// Notes what has to be known about the times.
@@ -298,7 +296,7 @@ fn summarize(samples: &Samples, session: &Session, problem: &Problem, calls_per_
 /// What to make of times that were taken while threads waited for processors.
 fn disturbed(share: f64) -> String {
     format!(
-        "other work had the processors while this was timed: in every second the threads waited {:.0} ms for one, and times are wrong by as much; \
+        "other work had the processors while this was timed: in every second the threads waited {:.0} ms for one, and times may be wrong by as much; \
          repeat it when less else runs, or give each side fewer threads",
         share * 1e3
     )
