@@ -91,9 +91,9 @@ soak: $(ENV_READY) ## Run COUNT evaluations by one server, a tenth of them meant
 bench: $(ENV_READY) build ## Measure what the product itself costs: start, memory, time per step
 	cargo bench --locked --quiet -p kernelwright-tests --bench agent
 
-bench-evaluator: $(ENV_READY) ## Measure the evaluator: time of a verdict, verdicts a minute, repeatability (TARGET=cpu or cuda)
+bench-evaluator: $(ENV_READY) ## Measure the evaluator: time of a verdict, verdicts a minute, repeatability (TARGET=cpu or cuda, KERNELBENCH=DIR for its evaluator beside ours)
 	cargo build --release --locked -p kernelwright -p kernelwright-tests --bins
-	target/release/bench_evaluator --target $(TARGET)
+	target/release/bench_evaluator --target $(TARGET) $(if $(KERNELBENCH),--kernelbench $(KERNELBENCH))
 
 bench-profiler: $(ENV_READY) ## Measure how long profiles take, and the same taken by hand (TARGET=cpu or cuda)
 	cargo build --release --locked -p kernelwright -p kernelwright-tests --bins

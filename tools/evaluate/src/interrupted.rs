@@ -27,7 +27,7 @@ const fn count(backend: Backend) -> usize {
 }
 
 /// A batch of fewer calls is over too soon.
-pub(crate) const FEWEST_CALLS: usize = 3;
+const FEWEST_CALLS: usize = 3;
 
 /// How often one is tried that was over before anybody could stop it: where other work has the processors, whoever stops it comes late. On a GPU calls are
 /// begun within a millisecond, long before they are done.
@@ -59,6 +59,8 @@ pub(crate) fn pairs(backend: Backend, of: usize) -> Vec<usize> {
 /// Where such a batch stands in a session.
 pub(crate) struct Place<'a> {
     pub(crate) pair: usize,
+    /// How many calls a batch has, give or take a few.
+    pub(crate) calls: usize,
     /// What was timed so far: how long a call takes, and whether a batch may go on for long because others have the processors.
     pub(crate) samples: &'a Samples,
     /// What the batch's inputs are made from.
@@ -76,6 +78,10 @@ pub(crate) async fn check(
     place: Place<'_>,
     checks: &mut Checks,
 ) -> Result<(), Stop> {
+    if place.calls < FEWEST_CALLS {
+        // Before anything is drawn, for which problems of so few calls may have no memory.
+        return Ok(());
+    }
     let beyond = late::beyond(problem, place.beyond).await?;
     let checked = check_with(problem, candidate, batch, &place, Source::of(beyond.as_ref(), place.unseen), checks).await;
     late::forget_beyond(problem, beyond.as_ref()).await?;
@@ -91,11 +97,7 @@ async fn check_with(
     checks: &mut Checks,
 ) -> Result<(), Stop> {
     for _ in 0..attempts(problem.setting.target.backend) {
-        let calls = batch();
-        if calls.len() < FEWEST_CALLS {
-            break;
-        }
-        match interrupt(problem, candidate, calls, place, source, checks).await? {
+        match interrupt(problem, candidate, batch(), place, source, checks).await? {
             Interruption::Exchanged => break,
             Interruption::Claimed => checks.claims += 1,
             Interruption::Late => {}
@@ -143,7 +145,7 @@ async fn interrupt(
     let mut ready = late::place(problem, candidate, calls, Some(unseen), 0).await?;
     let counter = ready.placed.counter.ok_or_else(|| Stop::rejected("channel_tampering", "it does not say where it counts calls"))?;
     let backend = problem.setting.target.backend;
-    let begun = FIRST.0 + random_below(FIRST.1.min(count - 2)) as u64;
+    let begun = FIRST.0 + random_below(FIRST.1.min(count.saturating_sub(2))) as u64;
     let at_first = (backend == Backend::Cuda).then_some(Part { lasts: lasting, until: Some(begun), counter });
     let later = parts(backend).iter().map(|part| Part {
         lasts: lasting.mul_f64(part * (0.5 + random_below(1001) as f64 / 1000.0)),

@@ -229,9 +229,9 @@ pub(crate) async fn measure(
             }
             samples.clocks.push(timed.clock);
         }
-        // Inputs beyond the range take memory that problems of so few calls may not have.
-        if let Some(unseen) = unseen.as_ref().filter(|_| interrupted.contains(&pair) && candidate_calls >= interrupted::FEWEST_CALLS) {
-            let place = interrupted::Place { pair, samples: &samples, unseen, beyond: &session.beyond, trials: &session.trials };
+        if let Some(unseen) = unseen.as_ref().filter(|_| interrupted.contains(&pair)) {
+            let (samples, beyond, trials) = (&samples, session.beyond.as_slice(), &session.trials);
+            let place = interrupted::Place { pair, calls: candidate_calls, samples, unseen, beyond, trials };
             interrupted::check(problem, candidate, || calls.fresh(length()), place, &mut checks).await?;
         }
         if !pair.is_multiple_of(2) {

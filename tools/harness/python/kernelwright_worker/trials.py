@@ -165,11 +165,6 @@ class Trials:
         if skipped is not None:
             return Reply({"inputs": None, "tensors": [], "label": LABELS[kind], "skipped": skipped})
         self._inputs[entry], self._kinds[entry] = inputs, kind
-        if body.get("stays") and self._outbox is not None:
-            # What nobody else is to have takes no room of theirs.
-            tensors: list[Tensor] = []
-            tree = encode(inputs, tensors, lambda tensor: tensor)
-            return Reply({"inputs": tree, "tensors": [Layout.of(tensor).entry() for tensor in tensors], "label": LABELS[kind], "skipped": None})
         return self.share(body, [])
 
     def share(self, body: dict[str, Any], _fds: list[int]) -> Reply:
@@ -179,6 +174,9 @@ class Trials:
         tensors: list[Tensor] = []
         tree = encode(inputs, tensors, lambda tensor: tensor)
         answer = {"inputs": tree, "label": LABELS[self._kinds[entry]], "skipped": None}
+        if self._outbox is not None and body.get("stays"):
+            # What nobody else is to have takes no room of theirs.
+            return Reply({**answer, "tensors": [Layout.of(tensor).entry() for tensor in tensors]})
         if self._outbox is not None:
             try:
                 return Reply({**answer, "tensors": self._outbox.put(tensors)})
