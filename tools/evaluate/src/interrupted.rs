@@ -31,8 +31,9 @@ const FEWEST_CALLS: usize = 3;
 
 /// How often one is tried that was over before anybody could stop it: where other work has the processors, whoever stops it comes late. On a GPU calls are
 /// begun within a millisecond, long before they are done.
-const fn attempts(backend: Backend) -> usize {
+const fn attempts(backend: Backend, others_are_busy: bool) -> usize {
     match backend {
+        Backend::Cpu if others_are_busy => 16,
         Backend::Cpu => 4,
         Backend::Cuda => 8,
     }
@@ -96,13 +97,14 @@ async fn check_with(
     source: Source<'_>,
     checks: &mut Checks,
 ) -> Result<(), Stop> {
-    for _ in 0..attempts(problem.setting.target.backend) {
+    let others_are_busy = place.samples.others_are_busy();
+    for _ in 0..attempts(problem.setting.target.backend, others_are_busy) {
         match interrupt(problem, candidate, batch(), place, source, checks).await? {
             Interruption::Exchanged => break,
             Interruption::Claimed => checks.claims += 1,
             Interruption::Late => {}
         }
-        if checks.claims >= if place.samples.others_are_busy() { CLAIMS_OF_BUSY } else { CLAIMS } {
+        if checks.claims >= claims(others_are_busy) {
             let message = "it says again and again that the last call of a batch has begun, and goes on for longer than calls take";
             return Err(Stop::rejected("channel_tampering", message));
         }
@@ -122,8 +124,9 @@ enum Interruption {
 }
 
 /// How often it takes one for a lie. Once it may be a processor that others had, and where the baselines waited for theirs, more often.
-const CLAIMS: u32 = 3;
-const CLAIMS_OF_BUSY: u32 = 5;
+const fn claims(others_are_busy: bool) -> u32 {
+    if others_are_busy { 5 } else { 3 }
+}
 
 /// Whether a batch goes on for so long after its last call has begun that its count must be wrong. On a GPU calls are launched ahead of what they do.
 fn goes_on(backend: Backend, rest: Duration, per_call: f64, lasting: Duration) -> bool {
@@ -140,7 +143,8 @@ async fn interrupt(
     checks: &mut Checks,
 ) -> Result<Interruption, Stop> {
     let count = calls.len();
-    let per_call = samples.candidate.last().copied().unwrap_or_default();
+    // Of the shortest batch: one that waited for processors would put every stop behind the end of this one.
+    let per_call = samples.candidate.iter().copied().min_by(f64::total_cmp).unwrap_or_default();
     let lasting = Duration::from_secs_f64(per_call * count as f64);
     let mut ready = late::place(problem, candidate, calls, Some(unseen), 0).await?;
     let counter = ready.placed.counter.ok_or_else(|| Stop::rejected("channel_tampering", "it does not say where it counts calls"))?;
@@ -164,7 +168,9 @@ async fn interrupt(
         exchanged.extend(numbers.iter().map(|&number| (number, begun)));
         let resumed = Instant::now();
         halted = candidate.go_on(asked, parts.next().filter(|_| !numbers.is_empty())).await?;
-        is_claimed = numbers.is_empty() && goes_on(backend, resumed.elapsed(), per_call, lasting);
+        let rest = resumed.elapsed();
+        is_claimed = numbers.is_empty() && goes_on(backend, rest, per_call, lasting);
+        tracing::debug!(count, begun, ?rest, ?lasting, is_claimed, "a batch goes on");
     }
     tracing::debug!(count, ?exchanged, "a batch was interrupted");
     let (outputs, _) = candidate.held().await?;
