@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from .channel import WorkerError
-from .layout import can_scale, editable_copy
+from .layout import can_scale, editable_copy, indices_of
 from .structure import Structure
 from .traits import Traits
 from .trees import map_tensors, tensors_of
@@ -189,7 +189,7 @@ def _single_out(elements: Tensor, random_numbers: random.Random, free: Tensor | 
         return
     places = random_numbers.sample(range(among), count) if spike is not None else [*random_numbers.sample(range(among - 1), count - 1), among - 1]
     chosen = torch.tensor(places, device=elements.device)
-    where = torch.unravel_index(chosen, elements.shape) if free is None else free[chosen].unbind(1)
+    where = indices_of(chosen, elements.shape) if free is None else free[chosen].unbind(1)
     kept = elements[where].clone()
     if spike is not None:
         elements[where] = kept * spike
@@ -212,7 +212,7 @@ def _touch(elements: Tensor, random_numbers: random.Random, free: Tensor | None,
         where = free[start : start + count].unbind(1)
     else:
         # Elements may be laid out in any way: by index, not by a flat view.
-        where = torch.unravel_index(torch.arange(start, start + count, device=elements.device), elements.shape) if elements.dim() else ()
+        where = indices_of(torch.arange(start, start + count, device=elements.device), elements.shape)
     elements[where] = elements[where] * factor
 
 

@@ -7,6 +7,7 @@ the memory it points into.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,6 +115,16 @@ def _fresh(tensor: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:
     if tensor.requires_grad:
         copy.requires_grad_(True)
     return copy, window
+
+
+def indices_of(places: Tensor, shape: Sequence[int]) -> tuple[Tensor, ...]:
+    """The indices of elements that are counted in their order, an index for each dimension: `torch.unravel_index`, whose first call in a process
+    imports an algebra system for more than a second."""
+    indices = []
+    for length in reversed(shape):
+        indices.append(places % length)
+        places = places.div(length, rounding_mode="floor")
+    return tuple(reversed(indices))
 
 
 def overlaps(tensor: Tensor) -> bool:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from .device import CUDA_POISON_BYTE, POISON_BYTE, POISON_FREED_BYTE
+from .layout import indices_of
 
 _SAMPLE, _STRIDE = 4096, 1 << 20
 _NAMES = {1: ("element",), 2: ("row", "column")}
@@ -13,7 +14,7 @@ _NAMES = {1: ("element",), 2: ("row", "column")}
 
 def explain(actual: Tensor, expected: Tensor, wrong: Tensor, worst: int) -> str:
     """A sentence on an output of which at least one element is wrong. All of one shape; `worst` is the flat index of the worst element."""
-    index = [int(i) for i in torch.unravel_index(torch.tensor(worst), actual.shape)] if actual.dim() else []
+    index = [int(i) for i in indices_of(torch.tensor(worst), actual.shape)]
     value, wanted = _item(actual[tuple(index)]), _item(expected[tuple(index)])
     count, total = int(wrong.sum()), wrong.numel()
     text = f"value {_number(value)}{f' at {index}' if index else ''}, expected {_number(wanted)}"

@@ -192,7 +192,7 @@ class Problem:
             values = forms.tensors_for(values)
             for tensor in tensors_of(values):
                 admit_plain(tensor)
-            return map_tensors(values, lambda tensor: tensor)
+            return map_tensors(values, _settled)
         except Untransportable as error:
             raise WorkerError("unsupported", function, f"`{function}` returns {error}") from error
 
@@ -200,6 +200,12 @@ class Problem:
         """One call of a module of this problem, without gradients."""
         with self.reported("problem_run", "run"), torch.no_grad():
             return module(*inputs)
+
+
+def _settled(tensor: Tensor) -> Tensor:
+    """A tensor of which no conjugation or negation is pending: none travels, and the reference would do it anew in every call."""
+    settled = tensor.resolve_conj().resolve_neg()
+    return settled if settled is tensor else settled.detach().requires_grad_(tensor.requires_grad)
 
 
 def _is_plain(value: Any) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .layout import WORDS, can_scale, overlaps
+from .layout import WORDS, can_scale, indices_of, overlaps
 from .trees import tensors_of
 
 #: Places of which elements are moved about, at most.
@@ -189,7 +189,7 @@ def _over(tensor: Tensor, places: Tensor, mirrors: Tensor, *what: Any) -> Struct
 
 
 def _in_window(tensor: Tensor, counted: Tensor) -> Tensor:
-    indices = torch.unravel_index(counted, tensor.shape)
+    indices = indices_of(counted, tensor.shape)
     return sum((index * stride for index, stride in zip(indices, tensor.stride())), torch.zeros_like(counted))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .layout import editable_copy, overlaps
+from .layout import editable_copy, indices_of, overlaps
 from .trees import map_tensors, tensors_of
 
 #: So many bits of outputs are the indices of extremes by chance once in as many draws as that makes.
@@ -70,7 +70,7 @@ def tied(inputs: list[Any], device: torch.device, seed: int, extremes: tuple[Ext
         value = (rows.amax if extreme.largest else rows.amin)(-1, keepdim=True)
         places = torch.randint(rows.shape[-1], (*rows.shape[:-1], _TIED - 1), generator=generator).to(device)
         if whole:
-            elements[torch.unravel_index(places[0], elements.shape)] = value[0]
+            elements[indices_of(places[0], elements.shape)] = value[0]
         else:
             rows.scatter_(-1, places, value.expand(places.shape))
         return copy

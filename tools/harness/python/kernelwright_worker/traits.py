@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .layout import can_scale, editable_copy, same_bits
+from .layout import can_scale, editable_copy, indices_of, same_bits
 from .structure import Structure
 from .ties import Extreme, tied
 from .trees import floats_of, map_floats, map_tensors, tensors_of
@@ -125,7 +125,7 @@ class Traits:
             if mask is not None and elements.shape == tensor.shape:
                 empty, *full = random_numbers.sample(range(_rows(tensor)), 1 + max(1, _rows(tensor) // _FULL))
                 for chosen, values in (([empty], mask.always), (full, ~mask.never)):
-                    elements[torch.unravel_index(torch.tensor(chosen), tensor.shape[:-1])] = values.to(device)
+                    elements[indices_of(torch.tensor(chosen), tensor.shape[:-1])] = values.to(device)
             return copy
 
         return map_tensors(inputs, changed)
@@ -169,9 +169,9 @@ class Traits:
         def changed(tensor: Tensor) -> Tensor:
             copy, elements = editable_copy(tensor, device)
             factor = next(known, 1)
-            if factor:
+            if factor > 1:
                 elements.mul_(factor)
-            else:
+            elif factor == 0:
                 flipped = (torch.rand(elements.shape, generator=generator) < 0.5).to(device)
                 elements.bitwise_xor_(torch.where(flipped, torch.iinfo(elements.dtype).min, 0))
             return copy

@@ -197,6 +197,16 @@ def get_init_inputs():
     return []
 """
 
+PENDING = """import torch
+class Model(torch.nn.Module):
+    def forward(self, x, y):
+        assert not (x.is_conj() or y.is_neg())
+        return x * y
+def get_inputs():
+    x = torch.randn(16, 8, dtype=torch.complex64).conj()
+    return [x, x.imag]
+"""
+
 
 class Forms(WorkerCase):
     def mismatches(self, problem: str, candidate: str, kinds: tuple[str, ...] = ("problem", "scaled", "structured")) -> list[str]:
@@ -243,6 +253,9 @@ def get_inputs():
         for dtype in ("bfloat16", "float16"):
             problem = ROUNDED.replace("DTYPE", dtype)
             self.assertEqual(self.mismatches(problem, problem.replace("class Model", "class ModelNew")), [])
+
+    def test_conjugations_and_negations_are_done_before_anybody_gets_inputs(self) -> None:
+        self.assertEqual(self.mismatches(PENDING, PENDING.replace("class Model", "class ModelNew")), [])
 
     def test_a_triton_kernel_is_no_entry_point(self) -> None:
         if importlib.util.find_spec("triton") is None:

@@ -177,6 +177,7 @@ class Numbers(unittest.TestCase):
                 torch.randint(0, 1 << 62, (90,)),
                 torch.randint(-2, 9, (90,)),
                 torch.randint(0, 1000, (90,)),
+                torch.rand(90) < 0.5,
             ]
 
         inputs, traits = both(make)

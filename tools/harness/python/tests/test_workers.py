@@ -6,6 +6,8 @@ import os
 
 from support import DEVICES, Failed, WorkerCase
 
+from kernelwright_worker import draws
+
 PROBLEM = """
 import torch
 from torch import nn
@@ -267,6 +269,22 @@ class Problems(WorkerCase):
                 os.close(fds[0])
                 self.assertIn(text, loaded["degenerate"] or "")
                 self.assertEqual(bool(text), bool(loaded["degenerate"]))
+
+    def test_no_step_imports_what_only_compilers_need(self) -> None:
+        # Torch imports sympy, which takes longer than all steps together, where some of its functions check their arguments.
+        refuse = (
+            "import sys, torch\nfrom torch import nn\nclass Refuse:\n    def find_spec(self, name, path=None, target=None):\n"
+            "        if name == 'sympy': raise RuntimeError('sympy is imported')\nsys.meta_path.insert(0, Refuse())\n"
+        )
+        forward = "    def forward(self, x, i, m): return (x * m).sum(0)[i].exp(), x.argmax()\n"
+        draw = "def get_inputs(): return [torch.rand(9, 64), torch.randint(64, (8,)), torch.randint(2, (9, 64)).bool()]\n"
+        problem = f"{refuse}class Model(nn.Module):\n{forward}{draw}"
+        trusted, untrusted = self.start("trusted"), self.start("untrusted")
+        self.prepare(trusted, untrusted, problem, f"import torch\nfrom torch import nn\nclass ModelNew(nn.Module):\n{forward}", "cpu")
+        for entry, kind in enumerate(draws.LABELS):
+            with self.subTest(kind):
+                result = self.trial(trusted, untrusted, entry, kind)
+                self.assertTrue(result.get("skipped") or result.get("mismatches") == [], result)
 
     def test_claims_that_do_not_fit_the_arena_are_refused(self) -> None:
         trusted = self.start("trusted")
