@@ -102,7 +102,7 @@ async fn measure(problem: &mut Problem, kind: BaselineKind, most: usize, session
     for batch in 0..=MOST_BATCHES {
         let placed = calls.fresh(count);
         problem.place(&placed).await?;
-        let time = problem.time(kind, &placed).await?;
+        let time = problem.time(kind).await?;
         problem.release(&placed).await?;
         if batch > 0 {
             times.push(time.as_secs_f64() / count as f64);

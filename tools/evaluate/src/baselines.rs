@@ -122,7 +122,7 @@ async fn measure(
     while times.len() < BATCHES && (times.len() < FEWEST || started.elapsed() < BUDGET) {
         let placed = calls.fresh(count);
         problem.place(&placed).await?;
-        let wall = problem.time(kind, &placed).await?;
+        let wall = problem.time(kind).await?;
         let per_call = wall.as_secs_f64() / count as f64;
         if warming == 0 {
             times.push(per_call);

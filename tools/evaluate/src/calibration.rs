@@ -25,7 +25,7 @@ pub(crate) async fn calibrate(candidate: &mut Candidate, calls: &mut Calls, sess
             Backend::Cpu => candidate.reserve(&placed).await?,
             Backend::Cuda => candidate.place(&placed).await?,
         };
-        let wall = candidate.time(&placed).await?.wall.saturating_sub(overhead);
+        let wall = candidate.time().await?.wall.saturating_sub(overhead);
         // What is said of memory for the first time takes longer, and is not charged here.
         candidate.held().await?;
         // What delays one of these batches does not make calls slower: the first one of its length touches memory for the first time, which can
@@ -96,13 +96,14 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// its others look fast, so this is capped by what channels and devices take.
 pub(crate) async fn overhead(problem: &mut Problem, candidate: &mut Candidate, backend: Backend) -> Result<Duration, Stop> {
     let mut times = Vec::new();
+    candidate.place(&[]).await?;
     for _ in 0..EMPTY_BATCHES {
         if backend == Backend::Cuda {
             problem.fill(BASE, &[]).await?;
         }
         // As between batches that are not empty: what has slept wakes up more slowly.
         tokio::time::sleep(PAUSE).await;
-        times.push(candidate.time(&[]).await?.wall.as_secs_f64());
+        times.push(candidate.time().await?.wall.as_secs_f64());
     }
     Ok(Duration::from_secs_f64(median(&times)).min(most_overhead(backend)))
 }

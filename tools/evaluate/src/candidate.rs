@@ -241,22 +241,22 @@ impl Candidate {
         !std::mem::replace(&mut self.copies, true)
     }
 
-    /// Runs placed calls. It is stopped when this returns.
-    pub(crate) async fn time(&mut self, calls: &[Placed]) -> Result<Batch, Stop> {
+    /// Makes the calls that were placed last. It is stopped when this returns.
+    pub(crate) async fn time(&mut self) -> Result<Batch, Stop> {
         #[derive(Deserialize)]
         struct Timed {
             inner_ns: u64,
         }
-        let reply = self.ask_watching(Phase::Time, "time", self.calls_to_time(calls), &[], self.watch).await?;
+        let reply = self.ask_watching(Phase::Time, "time", json!({"copies": self.copies}), &[], self.watch).await?;
         let timed: Timed = claim(reply.ok)?;
-        tracing::debug!(calls = calls.len(), wall = ?reply.wall, stopping = ?reply.stopping, inner = ?Duration::from_nanos(timed.inner_ns), "a batch of the candidate");
+        tracing::debug!(wall = ?reply.wall, stopping = ?reply.stopping, inner = ?Duration::from_nanos(timed.inner_ns), "a batch of the candidate");
         Ok(Batch { wall: reply.wall, stopping: reply.stopping, inner: Duration::from_nanos(timed.inner_ns) })
     }
 
-    /// Runs placed calls as [`Self::time`] does, but stops the process after part of its time: then how many have begun, and what to go on with; none
+    /// Makes them as [`Self::time`] does, but stops the process after part of its time: then how many have begun, and what to go on with; none
     /// where all were made before that.
-    pub(crate) async fn time_in_parts(&mut self, calls: &[Placed], first: Part) -> Result<Option<(u64, Asked)>, Stop> {
-        let halted = self.worker.ask_in_parts("time", self.calls_to_time(calls), self.limits.time, first).await;
+    pub(crate) async fn time_in_parts(&mut self, first: Part) -> Result<Option<(u64, Asked)>, Stop> {
+        let halted = self.worker.ask_in_parts("time", json!({"copies": self.copies}), self.limits.time, first).await;
         self.halted(halted)
     }
 
@@ -274,11 +274,6 @@ impl Candidate {
             }
             Halted::At { count, asked, .. } => Ok(Some((count, asked))),
         }
-    }
-
-    fn calls_to_time(&self, calls: &[Placed]) -> Value {
-        let entries: Vec<_> = calls.iter().map(|call| call.entry).collect();
-        json!({"calls": entries, "copies": self.copies})
     }
 
     /// Where the outputs of all calls of the batch lie, and how long the candidate took to say so. It is stopped when this returns.

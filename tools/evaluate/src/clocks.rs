@@ -17,9 +17,6 @@ use crate::verdict::Stop;
 const CLOCKS_SHARE: f64 = 0.1;
 const CLOCKS_SLACK: Duration = Duration::from_millis(1);
 
-/// What naming a call in a request takes beside its time.
-const CLOCKS_PER_CALL: Duration = Duration::from_micros(2);
-
 /// By how much of a batch the candidate's clock may say less than the supervisor's and be taken for the time.
 const BELIEVED: f64 = 0.015;
 
@@ -34,8 +31,8 @@ pub(crate) fn time_of(wall: Duration, overhead: Duration, inner: Duration) -> Du
 }
 
 /// How far the candidate's clock is from the supervisor's, in units of what is tolerated.
-pub(crate) fn disagreement(wall: Duration, inner: Duration, calls: usize) -> f64 {
-    let tolerated = wall.as_secs_f64() * CLOCKS_SHARE + (CLOCKS_SLACK + CLOCKS_PER_CALL * calls as u32).as_secs_f64();
+pub(crate) fn disagreement(wall: Duration, inner: Duration) -> f64 {
+    let tolerated = wall.as_secs_f64() * CLOCKS_SHARE + CLOCKS_SLACK.as_secs_f64();
     wall.abs_diff(inner).as_secs_f64() / tolerated
 }
 
@@ -55,7 +52,7 @@ pub(crate) async fn settle(
     calls: &mut Calls,
     checks: &mut Checks,
     samples: &mut Samples,
-    (overhead, in_batch): (Duration, usize),
+    (empty, in_batch): (Duration, usize),
 ) -> Result<(), Stop> {
     let began = Instant::now();
     let limit = if samples.others_are_busy() { OF_BUSY } else { 1.0 };
@@ -64,7 +61,7 @@ pub(crate) async fn settle(
             break;
         }
         let ready = late::place(problem, candidate, calls.fresh(in_batch), None, 1).await?;
-        let timed = time_candidate(candidate, &ready, overhead, Turn { pair: 0, left: 1 }, checks, session).await?;
+        let timed = time_candidate(candidate, &ready, samples.overhead(empty), Turn { pair: 0, left: 1 }, checks, session).await?;
         verify(problem, timed.unverified, checks, &session.trials).await?;
         late::forget(problem, &ready.late).await?;
         samples.clocks.push(timed.clock);
@@ -91,8 +88,8 @@ mod tests {
     #[test]
     fn clocks_that_disagree_are_a_finding() {
         let ms = Duration::from_millis;
-        assert!(disagreement(ms(20), ms(20), 1) < 1.0 && disagreement(ms(20), ms(19), 1) < 1.0);
-        assert!(disagreement(ms(20), ms(10), 2000) > 1.0 && disagreement(ms(20), ms(30), 2000) > 1.0);
+        assert!(disagreement(ms(20), ms(20)) < 1.0 && disagreement(ms(20), ms(19)) < 1.0);
+        assert!(disagreement(ms(20), ms(10)) > 1.0 && disagreement(ms(20), ms(30)) > 1.0);
         assert!(agree(&[1.5, 9.0, 0.2], 1.0).is_ok(), "disturbed batches decide nothing");
         let Err(Stop::Decided(verdict)) = agree(&[3.0, 9.0, 1.2], 1.0) else { panic!("no verdict") };
         assert_eq!(verdict.status(), "rejected");

@@ -160,7 +160,7 @@ async fn interrupt(
     let Some(first) = parts.next() else { return Ok(Interruption::Late) };
     let mut exchanged: Vec<(usize, u64)> = vec![];
     let mut is_claimed = false;
-    let mut halted = candidate.time_in_parts(&ready.calls, first).await?;
+    let mut halted = candidate.time_in_parts(first).await?;
     while let Some((begun, asked)) = halted {
         let numbers = to_exchange(usize::try_from(begun).unwrap_or(usize::MAX), count);
         late::exchange(problem, candidate, &mut ready, source, &numbers).await?;

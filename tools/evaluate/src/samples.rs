@@ -3,6 +3,8 @@
 //! Where other work has the processors, whose batch waits for one is no chance: the process that has just worked more waits longer. So pairs in
 //! which a thread waited do not count, as long as there are enough others.
 
+use std::time::Duration;
+
 use kernelwright_protocol::{BaselineKind, Control, Nanoseconds};
 
 use crate::statistics::{median, median_interval};
@@ -26,6 +28,9 @@ const QUIET: f64 = 0.05;
 /// What they have waited where other work must have had them: a team of threads waits a little for its own, too.
 const BUSY: f64 = 0.25;
 
+/// The most that is taken for what asking for a batch takes on a CPU: a candidate whose clock lies gains as much.
+const MOST_ASKING: Duration = Duration::from_micros(600);
+
 /// Pairs some of which were quiet are worth going on for.
 const PROMISING: usize = 2;
 
@@ -41,6 +46,8 @@ pub(crate) struct Samples {
     waited: Vec<f64>,
     /// The shares of the baselines' batches, in which the candidate stands still.
     baselines_waited: Vec<f64>,
+    /// Seconds that asking for the baselines' batches took.
+    asking: Vec<f64>,
 }
 
 /// The pairs that count.
@@ -66,10 +73,17 @@ impl Samples {
         self.waited[pair] = self.waited[pair].max(share);
     }
 
-    /// Notes what a batch of a baseline has waited.
-    pub(crate) fn note_baseline_wait(&mut self, pair: usize, share: f64) {
-        self.note_wait(pair, share);
-        self.baselines_waited.push(share);
+    /// Notes what a batch of a baseline has waited, and what asking for it took.
+    pub(crate) fn note_baseline(&mut self, pair: usize, waited: f64, asking: Duration) {
+        self.note_wait(pair, waited);
+        self.baselines_waited.push(waited);
+        self.asking.push(asking.as_secs_f64());
+    }
+
+    /// What asking for a batch takes where an empty one takes `empty`. A process that has slept while the other side's calls were made, and has nothing
+    /// left in the caches, needs longer to wake up: as the baselines' process does, whose word can be taken for that.
+    pub(crate) fn overhead(&self, empty: Duration) -> Duration {
+        if self.asking.is_empty() { empty } else { empty.max(Duration::from_secs_f64(median(&self.asking)).min(MOST_ASKING)) }
     }
 
     /// Whether other work has the processors, which the baselines' batches tell: the candidate cannot keep them from those. What comes late may then
@@ -269,11 +283,11 @@ mod tests {
         samples.note_wait(0, 0.9);
         assert!(!samples.others_are_busy(), "threads of the candidate wait for each other");
         for share in [0.5, 0.1, 0.4] {
-            samples.note_baseline_wait(0, share);
+            samples.note_baseline(0, share, Duration::ZERO);
         }
         assert!(samples.others_are_busy());
-        samples.note_baseline_wait(1, 0.0);
-        samples.note_baseline_wait(2, 0.0);
+        samples.note_baseline(1, 0.0, Duration::ZERO);
+        samples.note_baseline(2, 0.0, Duration::ZERO);
         assert!(!samples.others_are_busy());
     }
 

@@ -50,7 +50,7 @@ pub(crate) async fn charge(
     calls: &mut Calls,
     checks: &mut Checks,
     samples: &mut Samples,
-    (overhead, in_batch): (Duration, usize),
+    (empty, in_batch): (Duration, usize),
 ) -> Result<(), Stop> {
     let Some(&(kind, _)) = session.contenders.first().filter(|_| session.backend == Backend::Cpu) else { return Ok(()) };
     let began = Instant::now();
@@ -62,7 +62,7 @@ pub(crate) async fn charge(
         let unseen = late::unseen(problem, &session.decisive).await?;
         let ready = late::place(problem, candidate, calls.fresh(1), unseen.as_ref(), 1).await?;
         let turn = Turn { pair: 0, left: 1 };
-        let timed = time_candidate(candidate, &ready, overhead, turn, checks, session).await?;
+        let timed = time_candidate(candidate, &ready, samples.overhead(empty), turn, checks, session).await?;
         verify(problem, timed.unverified, checks, &session.trials).await?;
         late::forget(problem, &ready.late).await?;
         // What it has waited for processors that others had says nothing of it.
@@ -73,7 +73,7 @@ pub(crate) async fn charge(
         } else {
             problem.place(&batch).await?;
         }
-        theirs = theirs.min(problem.time(kind, &batch).await?.as_secs_f64());
+        theirs = theirs.min(problem.time(kind).await?.as_secs_f64());
         late::forget_unseen(problem, unseen.as_ref()).await?;
     }
     let candidate_call = Call { single: ours, among: median(&samples.candidate) };

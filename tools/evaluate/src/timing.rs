@@ -19,7 +19,7 @@ use crate::correctness::{Returned, returned_inputs};
 use crate::draws::{DrawKind, random_below};
 use crate::interrupted;
 use crate::late::{self, Ready};
-use crate::problem::{Placed, Problem, TimedOutcomes};
+use crate::problem::{BaselineBatch, Placed, Problem, TimedOutcomes};
 use crate::samples::{FEWEST_PAIRS, Samples};
 use crate::singles;
 use crate::statistics::{median, spread};
@@ -71,12 +71,15 @@ fn held_per_call(backend: Backend, Returned { tensors, is_plain }: Returned) -> 
 }
 
 /// What it may take beyond the batch itself. Making calls takes longer than naming them: only what was not done in the batch takes longer to
-/// tell than to do.
+/// tell than to do. On a CPU there are calls of a microsecond or two that take less: there it may be half of what is allowed for each call, too, which
+/// naming them always takes.
 const TELLING: Duration = Duration::from_micros(300);
 
 /// What a candidate may take to say where the outputs of a batch lie that took `wall`.
 fn telling(backend: Backend, returned: Returned, calls: usize, wall: Duration) -> Duration {
-    (held_slack(backend) + held_per_call(backend, returned) * calls as u32).min(wall + TELLING)
+    let of_calls = held_per_call(backend, returned) * calls as u32;
+    let beyond = if backend == Backend::Cpu { TELLING + of_calls / 2 } else { TELLING };
+    (held_slack(backend) + of_calls).min(wall + beyond)
 }
 
 /// What it may take to stop a candidate that has answered: each of its threads has to be given a processor for it, of which a GPU's process has dozens. A
@@ -147,8 +150,8 @@ pub(crate) async fn measure(
     // On a CPU both sides have the same processors from the start.
     let _together = (session.backend == Backend::Cuda).then(|| SameCore::of(problem.pid(), candidate.pid()));
     let mut calls = Calls::of(problem);
-    let overhead = overhead(problem, candidate, session.backend).await?;
-    let mut candidate_calls = calibrate(candidate, &mut calls, &session, overhead).await?;
+    let empty = overhead(problem, candidate, session.backend).await?;
+    let mut candidate_calls = calibrate(candidate, &mut calls, &session, empty).await?;
     let mut is_confirmed = false;
     let pairs = session.pairs.unwrap_or(FEWEST_PAIRS).max(2);
     let mut checks = Checks::within(problem.facts.reference_ns, session.room.bytes_per_call, pairs);
@@ -207,7 +210,7 @@ pub(crate) async fn measure(
                 late::place(problem, candidate, calls.fresh(length()), unseen.as_ref(), late_calls).await?
             };
             let turn = Turn { pair, left: most - pair };
-            let timed = time_candidate(candidate, &ready, overhead, turn, &checks, &session).await?;
+            let timed = time_candidate(candidate, &ready, samples.overhead(empty), turn, &checks, &session).await?;
             let is_too_short = timed.is_too_short(session.backend) && candidate_calls < session.room.most();
             unverified = timed.unverified;
             if !is_early {
@@ -219,7 +222,7 @@ pub(crate) async fn measure(
                 return Err(Stop::rejected("output_memory", "its results lie in the same memory although each of them was copied"));
             }
             if timed.overwritten || is_first && is_too_short {
-                candidate_calls = calibrate(candidate, &mut calls, &session, overhead).await?;
+                candidate_calls = calibrate(candidate, &mut calls, &session, empty).await?;
                 samples = Samples::none(session.contenders.len());
                 continue 'pairs;
             }
@@ -239,9 +242,9 @@ pub(crate) async fn measure(
         }
     }
     verify(problem, unverified, &mut checks, &session.trials).await?;
-    clocks::settle(problem, candidate, &session, &mut calls, &mut checks, &mut samples, (overhead, candidate_calls)).await?;
+    clocks::settle(problem, candidate, &session, &mut calls, &mut checks, &mut samples, (empty, candidate_calls)).await?;
     late::forget_unseen(problem, unseen.as_ref()).await?;
-    singles::charge(problem, candidate, &session, &mut calls, &mut checks, &mut samples, (overhead, candidate_calls)).await?;
+    singles::charge(problem, candidate, &session, &mut calls, &mut checks, &mut samples, (empty, candidate_calls)).await?;
     candidate.clear().await?;
     note(candidate, &samples);
     let timing = Timing { device_state: problem.device_state().await?, ..summarize(&samples, &session, problem, candidate_calls) };
@@ -350,7 +353,7 @@ pub(crate) async fn time_candidate(
     &Session { backend, returned, returns_inputs, .. }: &Session,
 ) -> Result<Timed, Stop> {
     let waits = Waits::of(candidate.pid(), backend);
-    let Batch { wall, stopping, inner } = candidate.time(calls).await?;
+    let Batch { wall, stopping, inner } = candidate.time().await?;
     let waited = waits.share(wall);
     // It is stopped now. What it still does while it is asked where its outputs lie is charged to the batch, and nobody asks it again.
     let (outputs, asked) = candidate.held().await?;
@@ -374,7 +377,7 @@ pub(crate) async fn time_candidate(
     Ok(Timed {
         calls: calls.len(),
         per_call: charged.as_secs_f64().max(1e-9) / calls.len() as f64,
-        clock: disagreement(wall.saturating_sub(overhead), inner, calls.len()),
+        clock: disagreement(wall.saturating_sub(overhead), inner),
         waited,
         overwritten: lasting.contains(&false),
         unverified,
@@ -424,9 +427,9 @@ async fn time_baselines(
         let waits = Waits::of(problem.pid(), session.backend);
         // Telling where many outputs lie takes longer than what is allowed: it then counts for both sides.
         let tell = session.backend == Backend::Cpu && (session.returned.tensors > 1 || !session.returned.is_plain);
-        let (time, told) = problem.time_telling(kind, &batch, tell).await?;
+        let BaselineBatch { time, told, asking } = problem.time_telling(kind, tell).await?;
         let time = time + told.saturating_sub(telling(session.backend, session.returned, batch.len(), time));
-        samples.note_baseline_wait(pair, waits.share(time));
+        samples.note_baseline(pair, waits.share(time), if session.backend == Backend::Cpu { asking } else { Duration::ZERO });
         if session.backend == Backend::Cuda {
             problem.release(&batch).await?;
         }
@@ -447,6 +450,8 @@ mod tests {
         assert_eq!(telling(Backend::Cuda, one, 300, us(9_000)), us(1_000 + 2_400));
         assert_eq!(telling(Backend::Cuda, one, 300, us(500)), us(800));
         assert_eq!(telling(Backend::Cpu, one, 4, us(30_000)), us(512));
+        assert_eq!(telling(Backend::Cpu, one, 2000, us(100)), us(100 + 300 + 3_000), "as little as naming so many takes");
+        assert_eq!(telling(Backend::Cpu, one, 2000, us(3_600)), us(500 + 6_000), "calls that take less than to be named");
         assert_eq!(telling(Backend::Cpu, Returned { tensors: 100, is_plain: true }, 50, us(30_000)), us(500 + 50 * 201));
         assert_eq!(telling(Backend::Cpu, Returned { tensors: 3, is_plain: false }, 50, us(30_000)), us(500 + 50 * 60));
     }

@@ -5,7 +5,7 @@ mod state;
 mod traffic;
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kernelwright_harness::{AskError, Worker};
 use kernelwright_protocol::{Baseline, BaselineKind, DeviceState, Finding, Nanoseconds, NotMeasured, Severity};
@@ -23,6 +23,17 @@ use crate::request::trusted;
 use crate::sets::Sets;
 use crate::verdict::Stop;
 use crate::wire;
+
+/// What a batch of a baseline took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BaselineBatch {
+    /// The calls.
+    pub(crate) time: Duration,
+    /// Saying where their outputs lie.
+    pub(crate) told: Duration,
+    /// Asking for it, and what else was not the calls.
+    pub(crate) asking: Duration,
+}
 
 /// A loaded problem.
 #[derive(Debug)]
@@ -302,28 +313,24 @@ impl Problem {
         self.ask::<Value>("refill", json!({"entries": entries, "base": BASE}), &[]).await.map(drop)
     }
 
-    /// Runs placed calls of a baseline; the time from an idle device to an idle device. This process is believed: its own clock says it
+    /// Makes the calls that were placed last, of a baseline; the time from an idle device to an idle device. This process is believed: its own clock says it
     /// without what it takes to be asked.
-    pub(crate) async fn time(&mut self, kind: BaselineKind, calls: &[Placed]) -> Result<Duration, EvaluateError> {
-        Ok(self.time_telling(kind, calls, false).await?.0)
+    pub(crate) async fn time(&mut self, kind: BaselineKind) -> Result<Duration, EvaluateError> {
+        Ok(self.time_telling(kind, false).await?.time)
     }
 
     /// The same, and what it takes to say where the calls' outputs lie, where that is wanted.
-    pub(crate) async fn time_telling(
-        &mut self,
-        kind: BaselineKind,
-        calls: &[Placed],
-        tell: bool,
-    ) -> Result<(Duration, Duration), EvaluateError> {
+    pub(crate) async fn time_telling(&mut self, kind: BaselineKind, tell: bool) -> Result<BaselineBatch, EvaluateError> {
         #[derive(Deserialize)]
         struct Timed {
             inner_ns: u64,
             told_ns: u64,
         }
-        let entries: Vec<_> = calls.iter().map(|call| call.entry).collect();
-        let fields = json!({"kind": wire_name(kind), "calls": entries, "tell": tell});
+        let fields = json!({"kind": wire_name(kind), "tell": tell});
+        let asked = Instant::now();
         let (timed, _): (Timed, _) = self.ask("time", fields, &[]).await?;
-        Ok((Duration::from_nanos(timed.inner_ns), Duration::from_nanos(timed.told_ns)))
+        let [time, told] = [timed.inner_ns, timed.told_ns].map(Duration::from_nanos);
+        Ok(BaselineBatch { time, told, asking: asked.elapsed().saturating_sub(time + told) })
     }
 
     /// How far the reference lets inputs be moved about. Asked once.

@@ -40,8 +40,10 @@ class Batch:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._placed: dict[int, list[Any]] = {}
+        #: The inputs of the batch's calls, in the order in which they are made: what is done for each call beside the clock counts as the candidate's time.
+        self._calls: tuple[list[Any], ...] = ()
         self._rooms = Rooms(device.torch)
-        self._outputs: dict[int, Any] = {}
+        self._outputs: list[Any] = []
         #: How many calls of a batch have begun.
         self._begun = array("Q", [0])
         #: Bytes of what one call returns, and for how many calls malloc holds that.
@@ -68,6 +70,7 @@ class Batch:
                     items = [item for item in specifications if item["base"] == base]
                     made = apply_each(inputs, [Recipe.parse(item.get("recipe")) for item in items], self._device.torch)
                     self._placed.update(zip((item["entry"] for item in items), made))
+        self._calls = tuple(self._placed[item["entry"]] for item in specifications)
         self._grow(len(specifications))
         self._device.flush_cache()
         self._device.synchronize()
@@ -84,6 +87,7 @@ class Batch:
             rooms = self._reserve(list(entries), like)
             for source, structure, *windows in zip(sources, structures, *rooms, strict=True):
                 write_each(windows, source, list(recipes), structure)
+        self._calls = tuple(self._placed[entry] for entry in entries)
         self._grow(len(entries))
         self._device.synchronize()
 
@@ -119,18 +123,16 @@ class Batch:
         """Whether one thread is sooner done with operators on each of these than several."""
         return not self._device.is_cuda and all(tensor.numel() < _SMALL for tensor in tensors)
 
-    def time(self, call: Callable[..., Any], entries: object, copies: bool = False) -> int:
-        """Runs `call` once on each entry's inputs; nanoseconds from an idle device to an idle device.
+    def time(self, call: Callable[..., Any], copies: bool = False) -> int:
+        """Runs `call` once on the inputs of each placed entry; nanoseconds from an idle device to an idle device.
 
         A GPU that another process has used last takes a while to come back to this one, so it is used before the clock starts. With `copies` every
         result is copied as soon as it is there: what returns the same memory again would otherwise leave nothing to verify but the last call.
         """
         if copies:
             call = _keeping(call)
-        if not isinstance(entries, list) or any(entry not in self._placed for entry in entries):
-            raise WorkerError("internal", "time", f"calls {entries!r} of which not all are placed")
         # Nobody can take calls out of these.
-        inputs = tuple(self._placed[entry] for entry in entries)
+        inputs = self._calls
         self._outputs.clear()
         if self._device.gave_back:
             self._take_again(call, inputs)
@@ -149,7 +151,7 @@ class Batch:
             end = clock()
         if len(outputs) != len(inputs):
             raise WorkerError("run", "time", "results appeared that no call has returned")
-        self._outputs = dict(zip(entries, outputs))
+        self._outputs = outputs
         if outputs and not self._sizes:
             self._sizes = _made(inputs[0], outputs[0])
         return end - start
@@ -167,15 +169,15 @@ class Batch:
 
     def outputs(self) -> list[Any]:
         """What the timed calls returned, in their order."""
-        return list(self._outputs.values())
+        return list(self._outputs)
 
     def counter(self) -> int:
         """The address of the number of calls that have begun."""
         return self._begun.buffer_info()[0]
 
     def all_inputs(self) -> list[list[Any]]:
-        """The inputs of every call, in the order they were placed."""
-        return list(self._placed.values())
+        """The inputs of every call, in their order."""
+        return list(self._calls)
 
     def inputs(self, entry: int) -> list[Any] | None:
         """The placed inputs of an entry, as its call left them."""
@@ -194,7 +196,8 @@ class Batch:
     def _drop(self) -> None:
         """Drops the last batch, and what the collector finds, so that it finds nothing while time runs."""
         self._placed.clear()
-        self._outputs.clear()
+        self._calls = ()
+        self._outputs = []
         self._begun[0] = 0
         self._gc_enable()
         self._collect()

@@ -218,7 +218,7 @@ class _Loaded:
 
     def time(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         try:
-            inner_ns = self._batch.time(self._baselines.callable(body["kind"]), body["calls"])
+            inner_ns = self._batch.time(self._baselines.callable(body["kind"]))
             return {"inner_ns": inner_ns, "told_ns": self._tell() if body.get("tell") else 0}
         except (WorkerError, torch.OutOfMemoryError):
             raise

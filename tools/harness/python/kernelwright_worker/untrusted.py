@@ -145,11 +145,11 @@ class Untrusted:
     def time(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         candidate, _device, batch = self._built("time")
         self._kept = []
-        call, calls = candidate.module(), body["calls"]
+        call = candidate.module()
         copies, integrity = bool(body.get("copies")), self._integrity
         assert integrity is not None
         integrity.in_batch = True
-        inner_ns = candidate.guarded("run", "time", lambda: batch.time(call, calls, copies))
+        inner_ns = candidate.guarded("run", "time", lambda: batch.time(call, copies))
         integrity.in_batch = False
         return {"inner_ns": inner_ns}
 

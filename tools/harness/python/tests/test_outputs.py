@@ -127,7 +127,7 @@ class InPlace(WorkerCase):
         entries = [{"entry": 100 + i, "base": 1, "recipe": {"rotate": i}} for i in range(2)]
         self.give(trusted, untrusted, 1)
         placed = untrusted.ask("place", entries=entries)
-        untrusted.ask("time", calls=[100, 101])
+        untrusted.ask("time")
         held = untrusted.ask("held")
         self.assertEqual((held["forms"], held["calls"]), ([{"outputs": None, "tensors": []}], [[0], [0]]))
         untrusted.stop()
@@ -205,7 +205,7 @@ class Launches(WorkerCase):
     def trace(self, trusted: Worker, untrusted: Worker) -> dict[str, Any]:
         self.give(trusted, untrusted, 1)
         untrusted.ask("place", entries=[{"entry": 100, "base": 1, "recipe": {"rotate": 3}}])
-        untrusted.ask("time", calls=[100])
+        untrusted.ask("time")
         untrusted.ask("place", entries=[{"entry": 101, "base": 1, "recipe": {"rotate": 3}}])
         return untrusted.ask("trace", entry=101)
 

@@ -281,7 +281,7 @@ def get_inputs():
         for kind in ("eager", "compile"):
             trusted.ask("baseline", kind=kind, limit_s=120)
             trusted.ask("place", entries=[{"entry": 1000 + i, "base": 0, "recipe": {"scale": 1.5, "roll": i}} for i in range(3)])
-            self.assertGreater(trusted.ask("time", kind=kind, calls=[1000, 1001, 1002])["inner_ns"], 0)
+            self.assertGreater(trusted.ask("time", kind=kind)["inner_ns"], 0)
 
     def test_a_problem_that_writes_into_its_inputs_asks_for_the_same(self) -> None:
         candidate = IN_PLACE.replace("Model", "ModelNew")
