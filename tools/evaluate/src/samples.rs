@@ -292,6 +292,21 @@ mod tests {
     }
 
     #[test]
+    fn asking_takes_what_the_baselines_process_shows() {
+        let us = Duration::from_micros;
+        let overhead = |asking: [u64; 3], empty: u64| {
+            let mut samples = Samples::none(1);
+            for asking in asking {
+                samples.note_baseline(0, 0.0, us(asking));
+            }
+            samples.overhead(us(empty))
+        };
+        assert_eq!(Samples::none(1).overhead(us(170)), us(170), "there was no batch yet");
+        assert_eq!((overhead([450, 9_000, 400], 170), overhead([100; 3], 170)), (us(450), us(170)));
+        assert_eq!((overhead([900; 3], 170), overhead([900; 3], 700)), (us(600), us(700)), "no more than a clock may lie for");
+    }
+
+    #[test]
     fn what_is_far_slower_need_not_be_known_better() {
         let times = [1.0, 1.2, 0.9, 1.1, 0.8, 1.0];
         let disturbed = |baseline: f64| samples(&[&[baseline; 6]], &times).are_disturbed(&CONTENDERS[..1]);

@@ -1,7 +1,7 @@
 //! How fast a correct candidate is, in batches taken in turns with the baselines.
 //!
 //! The baselines' process is believed, and tells the time of its batches. The candidate's is not: its time is the supervisor's, from the
-//! question to the answer, less what an empty batch takes. Waking a process takes a little longer one time than another, so what the
+//! question to the answer, less what asking for a batch takes. Waking a process takes a little longer one time than another, so what the
 //! candidate's clock says is taken instead where it is less by next to nothing: a clock that lies gains no more than that.
 
 use std::time::{Duration, Instant};
