@@ -187,10 +187,7 @@ impl Launch<'_> {
 
     /// Variables that are the same for every role, so that both sides of a comparison run alike: folders of its own, the number of
     /// threads, and an allocator that keeps large blocks (fresh pages would otherwise dominate the time of memory-bound kernels) in large
-    /// pages (where small ones lie in a machine's memory is chance, and differs from process to process). It sets nothing small aside for the
-    /// next call: what is left over where a block begins and ends then comes together with it again when it is freed, and a temporary tensor of
-    /// the next call lies where it lay, in the cache. Otherwise it depends on chance in which processes they walk through all of the memory,
-    /// which takes a quarter longer.
+    /// pages (where small ones lie in a machine's memory is chance, and differs from process to process).
     pub(super) fn workspace(&self) -> Vec<(&'static str, String)> {
         let folder = |name: &str| self.scratch.path().join(name).to_string_lossy().into_owned();
         let home = self.scratch.path().to_string_lossy().into_owned();
@@ -208,7 +205,7 @@ impl Launch<'_> {
             ("MALLOC_MMAP_THRESHOLD_", "4294967296".to_owned()),
             ("MALLOC_TRIM_THRESHOLD_", "4294967296".to_owned()),
             ("MALLOC_TOP_PAD_", "67108864".to_owned()),
-            ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1:glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0".to_owned()),
+            ("GLIBC_TUNABLES", tunables(self.backend).to_owned()),
             ("PYTHONDONTWRITEBYTECODE", "1".to_owned()),
             ("PYTHONUNBUFFERED", "1".to_owned()),
         ];
@@ -218,6 +215,16 @@ impl Launch<'_> {
         }
         variables.extend(self.interpreter.user_base.as_ref().map(|base| ("PYTHONUSERBASE", base.to_string_lossy().into_owned())));
         variables
+    }
+}
+
+/// How glibc's allocator goes about it. On a CPU it sets nothing small aside for the next request: what is left over where a block begins and ends then
+/// comes together with the block again when that is freed, and the temporary tensors of the next call lie where those of the last one lay, in the cache.
+/// Otherwise it depends on chance in which processes they walk through all of the memory, which takes a quarter longer.
+const fn tunables(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Cpu => "glibc.malloc.hugetlb=1:glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0",
+        Backend::Cuda => "glibc.malloc.hugetlb=1",
     }
 }
 
