@@ -21,6 +21,8 @@ _address, _strides, _numel, _is_conj, _is_neg = Tensor.data_ptr, Tensor.stride, 
 
 #: In the place of a tree that is made only for a new form. `None` is a tree: a call that works in place returns nothing.
 _PLAIN = object()
+#: What tells its items by itself: torch's own named tuples too, which its maxima and sorted values come in.
+_SEQUENCES = frozenset({list, tuple, *(kind for kind in vars(torch.return_types).values() if isinstance(kind, type) and issubclass(kind, tuple))})
 
 
 class Locations:
@@ -39,7 +41,7 @@ class Locations:
         kind = type(value)
         if kind is Tensor:
             tensors = [value]
-        elif kind in (list, tuple) and all(type(item) is Tensor for item in value):
+        elif kind in _SEQUENCES and all(type(item) is Tensor for item in value):
             tensors = value
         else:
             tensors = None

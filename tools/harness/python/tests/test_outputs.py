@@ -14,7 +14,8 @@ import numpy as np
 import torch
 from support import Failed, Worker, WorkerCase
 
-from kernelwright_worker import launches
+from kernelwright_worker import cuda_ipc, launches
+from kernelwright_worker.locations import Locations
 from kernelwright_worker.trees import Untransportable, decode, encode
 
 FILLS = """
@@ -116,6 +117,18 @@ class ModelNew(torch.nn.Module):
             raise RuntimeError("not any more")
         return a @ b
 """
+
+
+class Named(unittest.TestCase):
+    def test_torch_s_own_named_tuples_are_told_as_briefly_as_tuples(self) -> None:
+        named = torch.rand(3, 5).max(-1)
+        replies = []
+        for value in (named, tuple(named)):
+            locations = Locations(cuda_ipc.Blocks())
+            locations.add(value)
+            self.assertEqual(locations.kept, [], "nothing of it had to be taken apart")
+            replies.append(locations.reply())
+        self.assertEqual(replies[0], replies[1])
 
 
 class InPlace(WorkerCase):
