@@ -123,7 +123,7 @@ class Batch:
         """Whether one thread is sooner done with operators on each of these than several."""
         return not self._device.is_cuda and all(tensor.numel() < _SMALL for tensor in tensors)
 
-    def time(self, call: Callable[..., Any], copies: bool = False) -> int:
+    def time(self, call: Callable[..., Any], *, copies: bool = False) -> int:
         """Runs `call` once on the inputs of each placed entry; nanoseconds from an idle device to an idle device.
 
         A GPU that another process has used last takes a while to come back to this one, so it is used before the clock starts. With `copies` every

@@ -149,7 +149,7 @@ class Untrusted:
         copies, integrity = bool(body.get("copies")), self._integrity
         assert integrity is not None
         integrity.in_batch = True
-        inner_ns = candidate.guarded("run", "time", lambda: batch.time(call, copies))
+        inner_ns = candidate.guarded("run", "time", lambda: batch.time(call, copies=copies))
         integrity.in_batch = False
         return {"inner_ns": inner_ns}
 

@@ -31,7 +31,7 @@ batch, like, counts = Batch(Device("cpu")), [torch.ones(2048, 2048)], []
 for count in (1, 3, 4, 3, 4):
     batch.refill([dict(entry=entry) for entry in range(count)], like, [None])
     before = getrusage(RUSAGE_SELF).ru_minflt
-    batch.time(lambda x: x * 2, list(range(count)))
+    batch.time(lambda x: x * 2)
     counts.append(getrusage(RUSAGE_SELF).ru_minflt - before)
 print(counts)
 """
