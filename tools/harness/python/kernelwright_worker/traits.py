@@ -58,7 +58,8 @@ class Traits:
     skews: tuple[int | None, ...] = ()
     #: By how much integers can be lowered together that are never below two, as lengths are that leave no part empty; zero where there are none.
     lowers_by: int = 0
-    lowered: tuple[bool, ...] = ()
+    #: Which of their elements: all but the largest where it is the same in every draw, as the end of the last part is.
+    lowered: tuple[Tensor | None, ...] = ()
     #: By what integers can be multiplied that are evidently numbers; zero for those that may be any bits, one for all others.
     widens: tuple[int, ...] = ()
     #: Of which outputs name the largest or smallest elements.
@@ -72,7 +73,7 @@ class Traits:
         if [tensor.shape for tensor in tensors[0]] != [tensor.shape for tensor in tensors[1]]:
             return cls(constant_floats=constant_floats)
         lowered = _lowered(*tensors)
-        lowest = [int(torch.minimum(*pair).min()) for pair, low in zip(zip(*tensors), lowered) if low]
+        lowest = [int(torch.minimum(*pair).min()) for pair, some in zip(zip(*tensors), lowered) if some is not None]
         return cls(
             tuple(map(same_bits, *tensors)),
             constant_floats,
@@ -154,9 +155,11 @@ class Traits:
 
         def changed(tensor: Tensor) -> Tensor:
             copy, elements = editable_copy(tensor, device)
-            if next(known, False):
+            chosen = next(known, None)
+            if chosen is not None and elements.shape == tensor.shape:
                 # In this order: what is below that in another draw must not run over.
-                elements.clamp_(min=self.lowers_by + 1).sub_(self.lowers_by)
+                less = elements.clamp(min=self.lowers_by + 1).sub_(self.lowers_by)
+                elements.copy_(torch.where(chosen.to(elements.device), less, elements))
             return copy
 
         return map_tensors(inputs, changed)
@@ -214,11 +217,14 @@ def _is_above_one(first: Tensor, second: Tensor) -> bool:
     return int(torch.minimum(first, second).min()) > 1 and int(first.sum()) != int(second.sum())
 
 
-def _lowered(first: list[Tensor], second: list[Tensor]) -> tuple[bool, ...]:
-    """Which can be lowered: none that has a dimension of the same length as integers that cannot, with which it may belong together."""
+def _lowered(first: list[Tensor], second: list[Tensor]) -> tuple[Tensor | None, ...]:
+    """Which elements can be lowered: none of a tensor that has a dimension of the same length as integers that cannot, with which it may belong together."""
     above = list(map(_is_above_one, first, second))
     others = {length for tensor, is_above in zip(first, above) if tensor.dtype in _INTEGERS and not is_above for length in tensor.shape}
-    return tuple(is_above and not others.intersection(tensor.shape) for tensor, is_above in zip(first, above))
+    return tuple(
+        (one != another) | (one < one.max()) if is_above and not others.intersection(one.shape) else None
+        for one, another, is_above in zip(first, second, above)
+    )
 
 
 def _widens(first: Tensor, second: Tensor) -> int:

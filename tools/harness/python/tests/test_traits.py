@@ -167,7 +167,16 @@ class Numbers(unittest.TestCase):
             self.assertEqual(both(lambda: [make()])[1].lowers_by, 0)
         # What belongs together stays so.
         edges = both(lambda: [(edges := torch.randint(0, 100, (2, 500))), 9 + edges[0] * 100 + edges[1]])[1]
-        self.assertEqual(edges.lowered, (False, False))
+        self.assertEqual(edges.lowered, (None, None))
+
+    def test_the_end_of_the_last_part_stays(self) -> None:
+        def ends() -> Tensor:
+            return torch.cat([torch.randint(90, 4000, (15,)).sort().values, torch.tensor([4000])])
+
+        given, traits = both(lambda: [ends()])
+        ((lowered,), _skipped) = draws.transform([given[0].clone()], "lower", torch.device("cpu"), 1, (), traits)
+        self.assertTrue(torch.equal(lowered[:-1], (given[0] - traits.lowers_by)[:-1].clamp(min=1)))
+        self.assertEqual(int(lowered[-1]), 4000)
 
     def test_numbers_get_more_digits_and_indices_do_not(self) -> None:
         def make() -> list[Tensor]:
