@@ -12,8 +12,13 @@ use crate::statistics::{median, median_interval};
 /// The fewest pairs where the request names no number: their range is a 95 % interval.
 pub(crate) const FEWEST_PAIRS: usize = 6;
 
-/// A speedup whose interval is no wider than this share of it needs no more pairs than the fewest.
+/// A speedup whose interval is no wider than this share of it needs no more pairs than the fewest: which side is faster is told by less than what
+/// is left to know of a side that evidently is.
 const NARROW: f64 = 0.02;
+const NARROW_AND_CLEAR: f64 = 0.03;
+
+/// By how much either side has to be faster for that, at the near end of the interval.
+const CLEAR: f64 = 1.2;
 
 /// What is told may be as wide as this share of the speedup with what equal kernels came to: more is a batch that something disturbed, which one
 /// or two pairs more show to be an exception.
@@ -28,7 +33,7 @@ const QUIET: f64 = 0.05;
 /// What they have waited where other work must have had them: a team of threads waits a little for its own, too.
 const BUSY: f64 = 0.25;
 
-/// The most that is taken for what asking for a batch takes on a CPU: a candidate whose clock lies gains as much.
+/// The most that is taken for what asking for a batch takes by what the baselines show: a candidate whose clock lies gains as much.
 const MOST_ASKING: Duration = Duration::from_micros(600);
 
 /// Pairs some of which were quiet are worth going on for.
@@ -188,7 +193,8 @@ impl Counted {
     /// Whether the pairs agree.
     fn is_narrow(&self) -> bool {
         let (speedup, (low, high)) = self.speedup();
-        !self.ratios.is_empty() && high - low <= NARROW * speedup
+        let width = if low > CLEAR || high < 1.0 / CLEAR { NARROW_AND_CLEAR } else { NARROW };
+        !self.ratios.is_empty() && high - low <= width * speedup
     }
 
     /// Whether either side may be the faster one, by more than would matter.
@@ -214,8 +220,9 @@ mod tests {
 
     #[test]
     fn pairs_that_agree_are_enough() {
-        assert!(counted(&[2.0; 6], &[1.0, 1.01, 1.0, 1.005, 1.0, 1.0]).is_narrow());
-        assert!(!counted(&[2.0; 6], &[1.0, 1.05, 1.0, 1.005, 1.0, 1.0]).is_narrow());
+        let is_narrow = |baseline: f64, one: f64| counted(&[baseline; 6], &[1.0, one, 1.0, 1.005, 1.0, 1.0]).is_narrow();
+        assert!(is_narrow(1.0, 1.015) && !is_narrow(1.0, 1.025), "nearly equal sides");
+        assert!(is_narrow(2.0, 1.025) && is_narrow(0.5, 1.025) && !is_narrow(2.0, 1.05), "one that is faster by far");
     }
 
     #[test]

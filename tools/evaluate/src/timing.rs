@@ -429,7 +429,7 @@ async fn time_baselines(
         let tell = session.backend == Backend::Cpu && (session.returned.tensors > 1 || !session.returned.is_plain);
         let BaselineBatch { time, told, asking } = problem.time_telling(kind, tell).await?;
         let time = time + told.saturating_sub(telling(session.backend, session.returned, batch.len(), time));
-        samples.note_baseline(pair, waits.share(time), if session.backend == Backend::Cpu { asking } else { Duration::ZERO });
+        samples.note_baseline(pair, waits.share(time), asking);
         if session.backend == Backend::Cuda {
             problem.release(&batch).await?;
         }
