@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::process::Command;
 use std::sync::{OnceLock, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{
     DumpableBehavior, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, kill_process_group, pidfd_open, waitid,
@@ -16,6 +16,10 @@ use tokio::sync::oneshot;
 
 /// How long a group may take to stop. A process inside a driver call stops when that call returns.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
+
+/// How long it is waited for until the group may run for a moment and is stopped once more.
+const STOP_AGAIN: Duration = Duration::from_millis(50);
+const MOMENT: Duration = Duration::from_millis(2);
 
 /// How a worker ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,15 +143,23 @@ impl Group {
     }
 
     /// Stops every process of the group and waits until the leader stands still.
+    ///
+    /// A thread that starts a program waits until that runs (`vfork`), and no signal but a deadly one reaches it meanwhile: where the child is stopped
+    /// before that, both wait for each other. So what does not stop goes on for a moment.
     pub(super) async fn freeze(&self) -> Result<(), FreezeError> {
-        kill_process_group(self.leader, Signal::STOP).map_err(|_| FreezeError::Gone)?;
         let leader = self.leader;
-        // It takes microseconds, unless its threads have to wait for a processor: nobody here keeps one busy with looking.
-        let waiting = tokio::task::spawn_blocking(move || stopped(leader));
-        match tokio::time::timeout(STOP_LIMIT, waiting).await {
-            Ok(Ok(true)) => Ok(()),
-            Ok(_) => Err(FreezeError::Gone),
-            Err(_) => Err(FreezeError::Running),
+        let began = Instant::now();
+        loop {
+            kill_process_group(leader, Signal::STOP).map_err(|_| FreezeError::Gone)?;
+            // It takes microseconds, unless its threads have to wait for a processor: nobody here keeps one busy with looking.
+            let waiting = tokio::task::spawn_blocking(move || stopped(leader));
+            match tokio::time::timeout(STOP_AGAIN, waiting).await {
+                Ok(Ok(true)) => return Ok(()),
+                Ok(_) => return Err(FreezeError::Gone),
+                Err(_) if began.elapsed() > STOP_LIMIT => return Err(FreezeError::Running),
+                Err(_) => self.thaw(),
+            }
+            tokio::time::sleep(MOMENT).await;
         }
     }
 
@@ -247,5 +259,20 @@ mod tests {
         let leader = group.leader();
         group.end().await;
         assert!(!std::path::Path::new(&format!("/proc/{leader}")).exists());
+    }
+
+    #[tokio::test]
+    async fn a_group_that_starts_programs_stands_still_as_well() {
+        let group = Group::start(shell("while :; do /bin/true; done")).await.unwrap();
+        while group.freeze().await.is_err() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        for _ in 0..100 {
+            group.thaw();
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            let frozen = tokio::time::timeout(Duration::from_secs(5), group.freeze()).await;
+            assert!(matches!(frozen, Ok(Ok(()))), "{frozen:?}");
+        }
+        group.end().await;
     }
 }
