@@ -2,7 +2,8 @@
 //!
 //! A candidate is stopped while the other side is timed, but what it has launched goes on: a kernel that spins, or copies without an end, take a GPU's
 //! time from every other process, and their own would look quick beside what they slow down. Nothing in a stopped process can be asked about it. So
-//! the baseline is measured without it, for the first candidate of a problem, and again where it was slower beside another one than it was then.
+//! the baseline is measured without it, for the first candidate of a problem that gains anything, and again where it was slower beside another one than it was
+//! then. What counts is what it took in most batches, as it is for the speedup: a few may find the GPU idle.
 
 use std::time::Duration;
 
@@ -11,9 +12,7 @@ use kernelwright_protocol::{Backend, Baseline, BaselineKind, Correct, Finding, N
 use crate::EvaluateError;
 use crate::batch::{Calls, wanted};
 use crate::problem::Problem;
-use crate::samples::Samples;
 use crate::statistics::median;
-use crate::timing::Session;
 
 /// How much slower the baseline may be beside the candidate: clocks and temperatures differ by less.
 const SLOWER: f64 = 1.15;
@@ -28,48 +27,38 @@ const BATCHES: usize = 3;
 const MOST_BATCHES: usize = 12;
 const APART: Duration = Duration::from_millis(50);
 
-/// Seconds of one call in the fastest batch of each baseline in a session: what a candidate has left running slows down all of them, other work some.
-pub(crate) fn fastest(samples: &Samples, session: &Session) -> Vec<(BaselineKind, f64)> {
-    let fastest = |times: &Vec<f64>| times.iter().copied().fold(f64::INFINITY, f64::min);
-    session.contenders.iter().zip(&samples.baselines).map(|(&(kind, _), times)| (kind, fastest(times))).collect()
-}
-
 /// The session on the set of inputs that was last: the one that is still selected.
 fn last(correct: &Correct) -> Option<&Timing> {
     correct.sets.last().map_or(correct.timing.as_ref(), |set| set.timing.as_ref())
 }
 
-/// What one call of a baseline took in that session, and in its fastest batch, in seconds.
-fn in_session(problem: &Problem, timing: &Timing) -> Option<(f64, f64)> {
-    let known = timing.baselines.iter().find(|baseline| baseline.kind == timing.baseline)?.time_ns?;
-    Some((known.seconds(), of(&problem.beside, timing.baseline)?))
-}
-
-fn of(times: &[(BaselineKind, f64)], kind: BaselineKind) -> Option<f64> {
-    times.iter().find(|(known, _)| *known == kind).map(|&(_, time)| time)
+/// What one call of a baseline took in that session, in seconds.
+fn in_session(timing: &Timing) -> Option<f64> {
+    Some(timing.baselines.iter().find(|baseline| baseline.kind == timing.baseline)?.time_ns?.seconds())
 }
 
 /// Whether the baseline has to be measured once more.
 pub(crate) fn is_called_for(problem: &Problem, correct: &Correct) -> bool {
-    let Some(timing) = last(correct).filter(|_| problem.setting.target.backend == Backend::Cuda) else { return false };
-    let Some((_, fastest)) = in_session(problem, timing) else { return false };
-    of(&problem.alone, timing.baseline).is_none_or(|alone| is_slowed(fastest, alone))
+    let gains = |timing: &&Timing| problem.setting.target.backend == Backend::Cuda && timing.speedup > 1.0;
+    let Some(timing) = last(correct).filter(gains) else { return false };
+    let alone = problem.alone.iter().find(|(known, _)| *known == timing.baseline);
+    in_session(timing).is_some_and(|session| alone.is_none_or(|&(_, alone)| is_slowed(session, alone)))
 }
 
-fn is_slowed(fastest: f64, alone: f64) -> bool {
-    fastest > alone * if alone < SHORT { SLOWER_IF_SHORT } else { SLOWER }
+fn is_slowed(session: f64, alone: f64) -> bool {
+    session > alone * if alone < SHORT { SLOWER_IF_SHORT } else { SLOWER }
 }
 
 /// Measures the baseline now that the candidate is gone. Where it was slower beside that, all speedups are against what it takes by itself.
 pub(crate) async fn charge(problem: &mut Problem, correct: &mut Correct) -> Result<Option<Finding>, EvaluateError> {
     let Some(timing) = last(correct) else { return Ok(None) };
     let (kind, calls) = (timing.baseline, timing.calls_per_batch as usize);
-    let Some((session, fastest)) = in_session(problem, timing) else { return Ok(None) };
-    let times = measure(problem, kind, calls, session, fastest).await?;
+    let Some(session) = in_session(timing) else { return Ok(None) };
+    let times = measure(problem, kind, calls, session).await?;
     let slowest = times.iter().copied().fold(0.0, f64::max);
     problem.alone.retain(|(known, _)| *known != kind);
     problem.alone.push((kind, slowest));
-    if !is_slowed(fastest, slowest) {
+    if !is_slowed(session, slowest) {
         return Ok(None);
     }
     let alone = median(&times);
@@ -96,7 +85,7 @@ fn slow_down(timing: &mut Timing, part: f64) {
 }
 
 /// Seconds of one call of a baseline, with nothing else on the GPU, in batches of no more calls than the session's.
-async fn measure(problem: &mut Problem, kind: BaselineKind, most: usize, session: f64, fastest: f64) -> Result<Vec<f64>, EvaluateError> {
+async fn measure(problem: &mut Problem, kind: BaselineKind, most: usize, session: f64) -> Result<Vec<f64>, EvaluateError> {
     let count = ((wanted(Backend::Cuda, session).as_secs_f64() / session.max(1e-9)).ceil() as usize).clamp(1, most.max(1));
     let (mut calls, mut times) = (Calls::of(problem), vec![]);
     for batch in 0..=MOST_BATCHES {
@@ -108,7 +97,7 @@ async fn measure(problem: &mut Problem, kind: BaselineKind, most: usize, session
             times.push(time.as_secs_f64() / count as f64);
         }
         if batch >= BATCHES {
-            if times.iter().any(|&alone| !is_slowed(fastest, alone)) {
+            if times.iter().any(|&alone| !is_slowed(session, alone)) {
                 break;
             }
             tokio::time::sleep(APART).await;

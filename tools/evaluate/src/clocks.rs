@@ -32,7 +32,7 @@ const ASKING: f64 = 0.25;
 pub(crate) fn time_of(wall: Duration, overhead: Duration, inner: Duration) -> Duration {
     let beyond = wall.saturating_sub(overhead.min(wall.mul_f64(ASKING)));
     let believed = beyond.mul_f64(BELIEVED).max(WAKING.min(beyond.mul_f64(MOST_BELIEVED)));
-    inner.max(beyond - believed).min(wall)
+    inner.max(beyond.saturating_sub(believed)).min(wall)
 }
 
 /// How far the candidate's clock is from the supervisor's, in units of what is tolerated.

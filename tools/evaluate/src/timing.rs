@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use kernelwright_protocol::{Backend, Baseline, BaselineKind, Nanoseconds, Severity, Timing, Trials};
 
-use crate::afterwards;
 use crate::batch::{Calls, Room, wanted};
 use crate::calibration::{calibrate, overhead};
 use crate::candidate::{Batch, Candidate};
@@ -134,8 +133,6 @@ impl Session {
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) timing: Timing,
-    /// Seconds of one call in the fastest batch of each baseline.
-    pub(crate) fastest: Vec<(BaselineKind, f64)>,
     pub(crate) verified: u32,
     pub(crate) error_over_tolerance: f64,
 }
@@ -248,8 +245,7 @@ pub(crate) async fn measure(
     candidate.clear().await?;
     note(candidate, &samples);
     let timing = Timing { device_state: problem.device_state().await?, ..summarize(&samples, &session, problem, candidate_calls) };
-    let fastest = afterwards::fastest(&samples, &session);
-    Ok(Measured { timing, fastest, verified: checks.done, error_over_tolerance: checks.error_over_tolerance })
+    Ok(Measured { timing, verified: checks.done, error_over_tolerance: checks.error_over_tolerance })
 }
 
 /// Whether more pairs are worth their time.

@@ -47,8 +47,6 @@ pub(crate) struct Problem {
     pub(crate) baselines: Vec<Baseline>,
     /// Seconds that one call of a baseline of the selected set takes with no candidate's process on the GPU, as far as that was measured.
     pub(crate) alone: Vec<(BaselineKind, f64)>,
-    /// Those in the fastest batch beside the last candidate.
-    pub(crate) beside: Vec<(BaselineKind, f64)>,
     pub(crate) sets: Sets,
     /// The tree and the tensors of the last draw of [`BASE`].
     base: (Value, Vec<Value>),
@@ -79,7 +77,6 @@ impl Problem {
             construction: fds.into_iter().next(),
             baselines: vec![],
             alone: vec![],
-            beside: vec![],
             sets: Sets::default(),
             base: (Value::Null, vec![]),
             copy_rate: None,
