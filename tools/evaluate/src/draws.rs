@@ -35,6 +35,8 @@ pub(crate) enum DrawKind {
     Wide,
     /// Where outputs say which elements are the largest: those several times.
     Tied,
+    /// Where integers name places: the first and the last one.
+    Outermost,
     /// The base entry's inputs with a few elements changed.
     Touched,
     /// The same with their signs changed.
@@ -61,6 +63,7 @@ impl DrawKind {
             Self::Lower => "lower",
             Self::Wide => "wide",
             Self::Tied => "tied",
+            Self::Outermost => "outermost",
             Self::Touched => "touched",
             Self::Flipped => "flipped",
         }

@@ -38,6 +38,7 @@ LABELS = {
     "lower": "integers down to one",
     "wide": "integers of more digits",
     "tied": "the largest of each row several times",
+    "outermost": "the first and the last place named",
     "touched": "the first inputs again, a few elements changed",
     "flipped": "the first inputs again, the signs of a few elements changed",
     "nudged": "last digits changed",
@@ -82,7 +83,7 @@ def transform(
         return traits.filled(inputs, device, seed, list(structures)), None
     if kind == "masked":
         return traits.masked(inputs, device, seed), None
-    if kind in ("skewed", "lower", "wide", "tied"):
+    if kind in ("skewed", "lower", "wide", "tied", "outermost"):
         changed_traits = getattr(traits, str(kind))
         return changed_traits(inputs, device, seed), None
     if not any(can_scale(tensor) and tensor.numel() for tensor in tensors_of(inputs)):

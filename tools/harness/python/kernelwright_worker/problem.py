@@ -30,6 +30,8 @@ from .trees import Untransportable, map_tensors, tensors_of
 _MODULE_NAME = "kernelwright_problem"
 #: Calls that may put equal elements in any order.
 _ORDERS = re.compile(r"\b(?:topk|argsort|argpartition|kthvalue|median|mode)\(|\bsort\((?![^)]*stable)")
+#: Calls that take integers for places.
+_LOOKS_UP = re.compile(r"(?i:cross_?entropy|nll_?loss|embedding)|\b(?:gather|index_select|take_along_dim|one_hot|index_add_?|scatter\w*)\(")
 #: Calls that have no answer for a singular matrix.
 _DECOMPOSES = re.compile(
     r"linalg\.(?!(?:vector_|matrix_)?norm\b|mat(?:mul|rix_exp|rix_power)\b|multi_dot\b|cross\b|vecdot\b|diagonal\b)"
@@ -54,6 +56,8 @@ class Problem:
         self.decomposes = _DECOMPOSES.search(source) is not None
         #: Whether it orders elements, of which equal ones may come in any order.
         self.orders = _ORDERS.search(source) is not None
+        #: Whether it looks something up by integers.
+        self.looks_up = _LOOKS_UP.search(source) is not None
         self._reference = self._member("reference", required=False)
         self._model = self._member("Model", required=self._reference is None)
         #: Whether a backward pass belongs to a call.

@@ -1,8 +1,9 @@
 """What two draws show of inputs beside their structure, and the draws that change what all others leave as it is.
 
-Inputs that are the same in every draw (`filled`), masks (`masked`), integers (`skewed`, `lower`, `wide`) and those of which outputs name the largest
-(`tied`): a flag may be left unread, a row without anything in it may be divided by, there may be room for as much as there usually is, a part may be taken
-for one that is never empty, sums may run over, and of equal elements the wrong one may be named. A problem that has no such inputs has no such draws.
+Inputs that are the same in every draw (`filled`), masks (`masked`), integers (`skewed`, `lower`, `wide`, `outermost`) and those of which outputs name the
+largest (`tied`): a flag may be left unread, a row without anything in it may be divided by, there may be room for as much as there usually is, a part may
+be taken for one that is never empty, sums may run over, the first place may be taken for none, and of equal elements the wrong one may be named. A problem
+that has no such inputs has no such draws.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import torch
 from torch import Tensor
 
 from .layout import can_scale, editable_copy, indices_of, same_bits
+from .places import outermost
 from .structure import Structure
 from .ties import Extreme, tied
 from .trees import floats_of, map_floats, map_tensors, tensors_of
@@ -64,6 +66,8 @@ class Traits:
     widens: tuple[int, ...] = ()
     #: Of which outputs name the largest or smallest elements.
     extremes: tuple[Extreme | None, ...] = ()
+    #: How many places integers name of which a draw has only few.
+    places: tuple[int | None, ...] = ()
 
     @classmethod
     def of(cls, first: list[Any], second: list[Any]) -> Traits:
@@ -87,10 +91,10 @@ class Traits:
     def draws(self, inputs: list[Any]) -> list[str]:
         """The kinds of draws in which these inputs differ from what they are in all others."""
         fills = any(self.constant_floats) or any(same and _fills(tensor) for tensor, same in zip(tensors_of(inputs), self.constant))
-        masks, skews, ties = (any(one is not None for one in known) for known in (self.masks, self.skews, self.extremes))
+        masks, skews, ties, names = (any(one is not None for one in known) for known in (self.masks, self.skews, self.extremes, self.places))
         lowers, widens = self.lowers_by > 0, any(factor != 1 for factor in self.widens)
-        kinds = (("filled", fills), ("masked", masks), ("skewed", skews), ("lower", lowers), ("wide", widens), ("tied", ties))
-        return [kind for kind, has in kinds if has]
+        kinds = {"filled": fills, "masked": masks, "skewed": skews, "lower": lowers, "wide": widens, "tied": ties, "outermost": names}
+        return [kind for kind, has in kinds.items() if has]
 
     def filled(self, inputs: list[Any], device: torch.device, seed: int, structures: list[Structure | None]) -> list[Any]:
         """Other values in what is the same in every draw."""
@@ -184,6 +188,10 @@ class Traits:
     def tied(self, inputs: list[Any], device: torch.device, seed: int) -> list[Any]:
         """Elements that outputs name are there several times."""
         return tied(inputs, device, seed, self.extremes)
+
+    def outermost(self, inputs: list[Any], device: torch.device, _seed: int) -> list[Any]:
+        """The first and the last place are named."""
+        return outermost(inputs, device, self.places)
 
 
 def _fills(tensor: Tensor) -> bool:
