@@ -35,8 +35,8 @@ pub(crate) enum DrawKind {
     Wide,
     /// Where outputs say which elements are the largest: those several times.
     Tied,
-    /// Where integers name places: the first and the last one.
-    Outermost,
+    /// Where it is known how integers are drawn: those at the ends of their range, and few of them.
+    Ranged,
     /// The base entry's inputs with a few elements changed.
     Touched,
     /// The same with their signs changed.
@@ -63,7 +63,7 @@ impl DrawKind {
             Self::Lower => "lower",
             Self::Wide => "wide",
             Self::Tied => "tied",
-            Self::Outermost => "outermost",
+            Self::Ranged => "ranged",
             Self::Touched => "touched",
             Self::Flipped => "flipped",
         }

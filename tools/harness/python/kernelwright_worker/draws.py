@@ -38,7 +38,7 @@ LABELS = {
     "lower": "integers down to one",
     "wide": "integers of more digits",
     "tied": "the largest of each row several times",
-    "outermost": "the first and the last place named",
+    "ranged": "integers at the ends of their range, and few of them",
     "touched": "the first inputs again, a few elements changed",
     "flipped": "the first inputs again, the signs of a few elements changed",
     "nudged": "last digits changed",
@@ -49,6 +49,8 @@ LABELS = {
 #: sample of the inputs (a half, an eighth) they are never just its share. All others shrink by powers of two until they add up to as much as these, or
 #: by the most that sums and 16 bits bear.
 _SINGLED, _AMONG, _SHRUNK, _SHRUNK_SHORT = 7, 16, 20, 8
+#: By such a part of it the sizes of `spiked` ones differ, so that none is another's.
+_APART = 128
 #: `spiked` ones grow by one of these factors: of many elements, or under a root, a small one decides nothing.
 SPIKES = (64.0, 64.0**2, 64.0**3, 64.0**4, 64.0**5)
 #: Of so many rows one may be zero, which asks for what keeps a norm from it, and finds the tile that leaves early.
@@ -83,7 +85,7 @@ def transform(
         return traits.filled(inputs, device, seed, list(structures)), None
     if kind == "masked":
         return traits.masked(inputs, device, seed), None
-    if kind in ("skewed", "lower", "wide", "tied", "outermost"):
+    if kind in ("skewed", "lower", "wide", "tied", "ranged"):
         changed_traits = getattr(traits, str(kind))
         return changed_traits(inputs, device, seed), None
     if not any(can_scale(tensor) and tensor.numel() for tensor in tensors_of(inputs)):
@@ -193,7 +195,9 @@ def _single_out(elements: Tensor, random_numbers: random.Random, free: Tensor | 
     where = indices_of(chosen, elements.shape) if free is None else free[chosen].unbind(1)
     kept = elements[where].clone()
     if spike is not None:
-        elements[where] = kept * spike
+        # Nearly the same size: a sample of a few that differ may have just its share.
+        sizes = 1 + torch.arange(count, device=elements.device) / _APART
+        elements[where] = (kept.sgn() * (kept.abs().mean() * spike * sizes)).to(elements.dtype)
         return
     kept = kept[kept.abs().argsort()]
     if not kept.is_complex() and bool((kept > 0).any()):

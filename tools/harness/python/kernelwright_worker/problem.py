@@ -25,13 +25,12 @@ from .channel import WorkerError
 from .device import Device, seed_all
 from .forms import Form, Function
 from .layout import admit_plain, fresh_copy
+from .ranges import Range, Watch
 from .trees import Untransportable, map_tensors, tensors_of
 
 _MODULE_NAME = "kernelwright_problem"
 #: Calls that may put equal elements in any order.
 _ORDERS = re.compile(r"\b(?:topk|argsort|argpartition|kthvalue|median|mode)\(|\bsort\((?![^)]*stable)")
-#: Calls that take integers for places.
-_LOOKS_UP = re.compile(r"(?i:cross_?entropy|nll_?loss|embedding)|\b(?:gather|index_select|take_along_dim|one_hot|index_add_?|scatter\w*)\(")
 #: Calls that have no answer for a singular matrix.
 _DECOMPOSES = re.compile(
     r"linalg\.(?!(?:vector_|matrix_)?norm\b|mat(?:mul|rix_exp|rix_power)\b|multi_dot\b|cross\b|vecdot\b|diagonal\b)"
@@ -56,8 +55,8 @@ class Problem:
         self.decomposes = _DECOMPOSES.search(source) is not None
         #: Whether it orders elements, of which equal ones may come in any order.
         self.orders = _ORDERS.search(source) is not None
-        #: Whether it looks something up by integers.
-        self.looks_up = _LOOKS_UP.search(source) is not None
+        #: From what ranges the integers of the last inputs were drawn.
+        self.ranges: tuple[Range | None, ...] = ()
         self._reference = self._member("reference", required=False)
         self._model = self._member("Model", required=self._reference is None)
         #: Whether a backward pass belongs to a call.
@@ -157,8 +156,9 @@ class Problem:
         """The inputs of one call, on the device."""
         selected = self._current
         with self.reported("problem_run", selected.function):
-            values = _draw(selected.draw, seed, device)
+            values, watch = _draw(selected.draw, seed, device)
         plain = self._plain(_sequence(values, selected.function), selected.function)
+        self.ranges = tuple(watch.of(tensor) for tensor in tensors_of(plain))
         if self.form.gradients is not None:
             plain.append(self._upstream(plain, device))
         return map_tensors(plain, lambda tensor: tensor if tensor.device == device.torch else fresh_copy(tensor, device.torch))
@@ -227,17 +227,18 @@ class _InputSet:
     draw: Callable[[], Any]
 
 
-def _draw(make: Callable[[], Any], seed: int, device: Device) -> Any:
+def _draw(make: Callable[[], Any], seed: int, device: Device) -> tuple[Any, Watch]:
     if device.is_cuda:
         # Large inputs are drawn many times faster on the device; code that insists on the CPU is run again there.
         seed_all(seed)
         try:
-            with device.torch:
-                return make()
+            with device.torch, Watch() as watch:
+                return make(), watch
         except Exception:  # numpy raises a TypeError, others what they like; what fails on the CPU too is told
             pass
     seed_all(seed)
-    return make()
+    with Watch() as watch:
+        return make(), watch
 
 
 def _with(function: Callable[..., Any], shape: Any) -> Any:

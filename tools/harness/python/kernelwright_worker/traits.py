@@ -1,6 +1,6 @@
 """What two draws show of inputs beside their structure, and the draws that change what all others leave as it is.
 
-Inputs that are the same in every draw (`filled`), masks (`masked`), integers (`skewed`, `lower`, `wide`, `outermost`) and those of which outputs name the
+Inputs that are the same in every draw (`filled`), masks (`masked`), integers (`skewed`, `lower`, `wide`, `ranged`) and those of which outputs name the
 largest (`tied`): a flag may be left unread, a row without anything in it may be divided by, there may be room for as much as there usually is, a part may
 be taken for one that is never empty, sums may run over, the first place may be taken for none, and of equal elements the wrong one may be named. A problem
 that has no such inputs has no such draws.
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from .layout import can_scale, editable_copy, indices_of, same_bits
-from .places import outermost
+from .ranges import Range, ranged, tell
 from .structure import Structure
 from .ties import Extreme, tied
 from .trees import floats_of, map_floats, map_tensors, tensors_of
@@ -33,8 +33,9 @@ _FEWEST_SKEWED, _PLACES = 64, 4
 #: Integers are numbers, and neither indices nor lengths, if one in so many is below zero, and so many different ones are: one or two, such as -1 and -100,
 #: stand for none of them.
 _NUMBERS, _DIFFERENT = 8, 4
-#: What the largest of them comes to, in bits: sums of some dozens no longer fit 32 of them, and what is longer already does not by itself.
-_WIDTHS = {torch.int32: 28, torch.int64: 33}
+#: What the largest of them comes to, in bits: sums of some dozens no longer fit 32 of them, nor do those of a few squares of 16, and what is longer already
+#: does not by itself.
+_WIDTHS = {torch.int16: 15, torch.int32: 28, torch.int64: 33}
 #: Integers of so many bits are no indices either: any others may take their place.
 _BITS_OF_INDICES = 40
 
@@ -66,8 +67,8 @@ class Traits:
     widens: tuple[int, ...] = ()
     #: Of which outputs name the largest or smallest elements.
     extremes: tuple[Extreme | None, ...] = ()
-    #: How many places integers name of which a draw has only few.
-    places: tuple[int | None, ...] = ()
+    #: From what ranges integers were drawn.
+    ranges: tuple[Range | None, ...] = ()
 
     @classmethod
     def of(cls, first: list[Any], second: list[Any]) -> Traits:
@@ -91,9 +92,9 @@ class Traits:
     def draws(self, inputs: list[Any]) -> list[str]:
         """The kinds of draws in which these inputs differ from what they are in all others."""
         fills = any(self.constant_floats) or any(same and _fills(tensor) for tensor, same in zip(tensors_of(inputs), self.constant))
-        masks, skews, ties, names = (any(one is not None for one in known) for known in (self.masks, self.skews, self.extremes, self.places))
+        masks, skews, ties = (any(one is not None for one in known) for known in (self.masks, self.skews, self.extremes))
         lowers, widens = self.lowers_by > 0, any(factor != 1 for factor in self.widens)
-        kinds = {"filled": fills, "masked": masks, "skewed": skews, "lower": lowers, "wide": widens, "tied": ties, "outermost": names}
+        kinds = {"filled": fills, "masked": masks, "skewed": skews, "lower": lowers, "wide": widens, "tied": ties, "ranged": tell(inputs, self.ranges)}
         return [kind for kind, has in kinds.items() if has]
 
     def filled(self, inputs: list[Any], device: torch.device, seed: int, structures: list[Structure | None]) -> list[Any]:
@@ -189,9 +190,9 @@ class Traits:
         """Elements that outputs name are there several times."""
         return tied(inputs, device, seed, self.extremes)
 
-    def outermost(self, inputs: list[Any], device: torch.device, _seed: int) -> list[Any]:
-        """The first and the last place are named."""
-        return outermost(inputs, device, self.places)
+    def ranged(self, inputs: list[Any], device: torch.device, seed: int) -> list[Any]:
+        """Integers are at the ends of their ranges, and the same ones."""
+        return ranged(inputs, device, seed, self.ranges)
 
 
 def _fills(tensor: Tensor) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import another_state, cuda_ipc, places, recipes, structure, ties
+from . import another_state, cuda_ipc, recipes, structure, ties
 from .answers import floating, gradients_vanish, no_answer
 from .arena import write_arena
 from .channel import Reply, WorkerError
@@ -32,7 +32,7 @@ from .trees import encode, tensors_of
 #: Draws of finite inputs that are none of the problem's own.
 _ELSEWHERE = (
     *("scaled", "structured", "unsigned", "small", "shifted", "negative", "tiny", "uneven", "spiked"),
-    *("masked", "skewed", "lower", "wide", "tied", "outermost"),
+    *("masked", "skewed", "lower", "wide", "tied", "ranged"),
 )
 #: What an output that cancels counts as at least, as a part of what it is on the problem's own draw.
 _FLOOR = 0.01
@@ -70,10 +70,7 @@ class Trials:
         """What inputs are in another draw as well."""
         again = self._problem.inputs(self._seed + 1, self._device)
         self.structures = structure.find(inputs, lambda: again)
-        self.traits = Traits.of(inputs, again)
-        if self._problem.looks_up:
-            lengths = [length for tensor in (*tensors_of(inputs), *self._reference.initial_state().values()) for length in tensor.shape]
-            self.traits = replace(self.traits, places=places.find(inputs, again, lengths))
+        self.traits = replace(Traits.of(inputs, again), ranges=self._problem.ranges)
 
     def learn_ties(self, inputs: list[Any], outputs: Any) -> None:
         """Of which inputs the outputs name the largest elements."""

@@ -1,0 +1,136 @@
+"""Integers of which it is known how they were drawn: each one by itself, and any within a range.
+
+The problem's own function says so where it returns what `torch.randint` gave. Then any such numbers are inputs that it may give, and those that tell
+most come in a draw of their own: the first and the last (a word taken for padding, a length of zero), multiples of the sizes that blocks have, what is
+just below a power of two, and the same ones several times (updates of one place that are lost). By chance they may come once in thousands of draws.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from .layout import editable_copy, indices_of
+from .trees import map_tensors, tensors_of
+
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+#: Of fewer numbers all come anyway, and more draws of one range than this for each of its numbers have all of them.
+_FEWEST, _OFTEN = 3, 16
+#: Blocks have this size, or a multiple of it.
+_BLOCK = 64
+#: What leaves the numbers what they are.
+_SAME = (Tensor.to, Tensor.int, Tensor.long, Tensor.short, Tensor.clone, Tensor.contiguous, Tensor.view, Tensor.reshape, Tensor.unsqueeze)
+
+
+@dataclass(frozen=True)
+class Range:
+    """From `low` up to `high`, which is not in it."""
+
+    low: int
+    high: int
+
+    def telling(self, numbers: random.Random) -> list[int]:
+        """The numbers that tell most, those first that tell more."""
+        some = [numbers.randrange(self.low, self.high) for _ in range(4)]
+        power = 1 << max(self.high.bit_length() - 1, 0)
+        wanted = [self.low, self.high - 1, some[0] // _BLOCK * _BLOCK, power - 1, some[1] // (2 * _BLOCK) * 2 * _BLOCK, *some[2:]]
+        return [number for number in dict.fromkeys(wanted) if self.low <= number < self.high]
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A tensor that was drawn, or the same numbers in another form: those of one draw have its number."""
+
+    tensor: Tensor
+    range: Range
+    draw: int
+
+
+class Watch(TorchFunctionMode):
+    """Sees integers drawn, as long as nothing else is made of them: a mask that follows from lengths would no longer fit."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: list[_Drawn] = []
+        self._draws = 0
+
+    def __torch_function__(self, function: Any, _types: Any, arguments: Any = (), named: Any = None) -> Any:
+        named = named or {}
+        used = []
+        # Reading what a tensor is, such as its shape, makes nothing of it.
+        if self._known and getattr(function, "__name__", "") != "__get__":
+            given = list(_tensors([*arguments, *named.values()]))
+            used = [drawn for drawn in self._known if any(_share(drawn.tensor, tensor) for tensor in given)]
+            if used and function not in _SAME:
+                gone = {drawn.draw for drawn in used}
+                self._known = [drawn for drawn in self._known if drawn.draw not in gone]
+        result = function(*arguments, **named)
+        if function is torch.randint and (range_ := _range_of(*arguments, **named)):
+            self._draws += 1
+            self._known.append(_Drawn(result, range_, self._draws))
+        elif used and function in _SAME and result.dtype in _INTEGERS:
+            self._known.append(_Drawn(result, used[0].range, used[0].draw))
+        return result
+
+    def of(self, tensor: Tensor) -> Range | None:
+        """The range of a tensor's numbers, if all of it was drawn from one."""
+        return next((drawn.range for drawn in self._known if _share(drawn.tensor, tensor) and drawn.tensor.numel() == tensor.numel()), None)
+
+
+def _range_of(*arguments: Any, low: Any = None, high: Any = None, **_named: Any) -> Range | None:
+    bounds = [bound for bound in arguments if isinstance(bound, int)]
+    high = high if high is not None else bounds.pop() if bounds else None
+    low = low if low is not None else bounds.pop() if bounds else 0
+    return Range(low, high) if isinstance(low, int) and isinstance(high, int) else None
+
+
+def _tensors(values: list[Any]) -> Iterator[Tensor]:
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _tensors(list(value))
+
+
+def _share(one: Tensor, another: Tensor) -> bool:
+    return another.layout is torch.strided and one.untyped_storage().data_ptr() == another.untyped_storage().data_ptr()
+
+
+def tell(inputs: list[Any], ranges: tuple[Range | None, ...]) -> bool:
+    """Whether some of the numbers of a known range do not come anyway."""
+    tensors = tensors_of(inputs)
+    return len(tensors) == len(ranges) and any(range_ is not None and _tells(tensor, range_) for tensor, range_ in zip(tensors, ranges))
+
+
+def _tells(tensor: Tensor, range_: Range) -> bool:
+    size = range_.high - range_.low
+    return tensor.dtype in _INTEGERS and size >= _FEWEST and 0 < tensor.numel() < _OFTEN * size
+
+
+def ranged(inputs: list[Any], device: torch.device, seed: int, ranges: tuple[Range | None, ...]) -> list[Any]:
+    """Half of the integers are those that tell most; of few, as many as there are of these."""
+    numbers, generator = random.Random(seed), torch.Generator().manual_seed(seed)
+    known = iter(ranges)
+
+    def changed(tensor: Tensor) -> Tensor:
+        copy, elements = editable_copy(tensor, device)
+        range_ = next(known, None)
+        if range_ is None or not _tells(tensor, range_):
+            return copy
+        telling = torch.tensor(range_.telling(numbers))
+        count = elements.numel()
+        if count <= 2 * telling.numel():
+            chosen = torch.randperm(count, generator=generator)[: telling.numel()]
+            elements[indices_of(chosen, elements.shape)] = telling[: chosen.numel()].to(device, elements.dtype)
+            return copy
+        values = telling[torch.randint(telling.numel(), elements.shape, generator=generator)].to(device, elements.dtype)
+        elements.copy_(torch.where((torch.rand(elements.shape, generator=generator) < 0.5).to(device), values, elements))
+        return copy
+
+    return map_tensors(inputs, changed)

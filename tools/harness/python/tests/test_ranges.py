@@ -1,0 +1,85 @@
+"""Integers of which it is known how they were drawn."""
+
+from __future__ import annotations
+
+import random
+import unittest
+from collections.abc import Callable
+
+from support import DEVICES
+
+import torch
+from torch import Tensor
+
+from kernelwright_worker import ranges
+from kernelwright_worker.ranges import Range, Watch
+
+
+def seen(make: Callable[[], Tensor]) -> Range | None:
+    with Watch() as watch:
+        tensor = make()
+    return watch.of(tensor)
+
+
+def with_mask() -> Tensor:
+    lengths = torch.randint(1, 9, (4,))
+    kept = lengths.to(torch.int32)
+    _mask = torch.arange(9) < lengths[:, None]
+    return kept
+
+
+def with_one_set() -> Tensor:
+    lengths = torch.randint(1, 9, (4,))
+    lengths[0] = 9
+    return lengths
+
+
+class Ranges(unittest.TestCase):
+    def test_what_was_drawn_from_a_range_is_known(self) -> None:
+        for make in (
+            lambda: torch.randint(0, 9, (4,)),
+            lambda: torch.randint(9, (4,), dtype=torch.int32),
+            lambda: torch.randint(low=0, high=9, size=(4,)),
+            lambda: torch.randint(0, high=9, size=(2, 2)).int().view(4),
+        ):
+            self.assertEqual(seen(make), Range(0, 9))
+
+    def test_what_else_was_made_of_is_not(self) -> None:
+        for make in (
+            lambda: torch.randint(0, 9, (4,)).sort().values,
+            lambda: torch.randint(0, 9, (4,)) + torch.arange(4),
+            lambda: torch.randint(0, 9, (4,)).float(),
+            lambda: torch.randint(0, 9, (8,))[:4],
+            lambda: torch.randperm(9),
+            with_mask,
+            with_one_set,
+        ):
+            self.assertIsNone(seen(make))
+
+    def test_telling_numbers_are_in_the_range(self) -> None:
+        numbers = Range(0, 1000).telling(random.Random(1))
+        self.assertEqual((numbers[:2], 511 in numbers), ([0, 999], True))
+        self.assertTrue(any(number and number % 64 == 0 for number in numbers))
+        for low, high in ((5, 6), (-3, 4), (200, 257), (0, 2**31 - 1), (-9, -2)):
+            numbers = Range(low, high).telling(random.Random(1))
+            self.assertTrue(numbers and numbers[0] == low and all(low <= number < high for number in numbers))
+
+    def test_few_integers_are_those_and_half_of_many(self) -> None:
+        for name in DEVICES:
+            device = torch.device(name)
+            few, many, floats = torch.randint(1, 4000, (4,)), torch.randint(1, 4000, (64, 64), dtype=torch.int32), torch.rand(3)
+            known = (Range(1, 4000), Range(1, 4000), None)
+            self.assertTrue(ranges.tell([few, many, floats], known) and not ranges.tell([floats], (None,)))
+            changed = [tensor.cpu() for tensor in ranges.ranged([few, many, floats], device, 7, known)]
+            self.assertTrue({1, 3999} <= set(changed[0].tolist()))
+            self.assertTrue(0.4 < float((changed[1] != many).double().mean()) < 0.6 and changed[1].unique().numel() < 3000)
+            self.assertTrue(torch.equal(changed[2], floats))
+
+    def test_numbers_that_all_come_anyway_stay(self) -> None:
+        for tensor, known in ((torch.randint(0, 2, (40,)), Range(0, 2)), (torch.randint(0, 8, (400,)), Range(0, 8))):
+            self.assertFalse(ranges.tell([tensor], (known,)))
+            self.assertTrue(torch.equal(ranges.ranged([tensor], torch.device("cpu"), 7, (known,))[0], tensor))
+
+
+if __name__ == "__main__":
+    unittest.main()
