@@ -17,8 +17,8 @@ use tokio::sync::oneshot;
 /// How long a group may take to stop. A process inside a driver call stops when that call returns.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 
-/// How long it is waited for until the group may run for a moment and is stopped once more.
-const STOP_AGAIN: Duration = Duration::from_millis(50);
+/// How long it is waited for until the group may run for a moment and is stopped once more; twice as long each time.
+const STOP_AGAIN: Duration = Duration::from_millis(20);
 const MOMENT: Duration = Duration::from_millis(2);
 
 /// How a worker ended.
@@ -149,17 +149,19 @@ impl Group {
     pub(super) async fn freeze(&self) -> Result<(), FreezeError> {
         let leader = self.leader;
         let began = Instant::now();
+        let mut patience = STOP_AGAIN;
         loop {
             kill_process_group(leader, Signal::STOP).map_err(|_| FreezeError::Gone)?;
             // It takes microseconds, unless its threads have to wait for a processor: nobody here keeps one busy with looking.
             let waiting = tokio::task::spawn_blocking(move || stopped(leader));
-            match tokio::time::timeout(STOP_AGAIN, waiting).await {
+            match tokio::time::timeout(patience, waiting).await {
                 Ok(Ok(true)) => return Ok(()),
                 Ok(_) => return Err(FreezeError::Gone),
                 Err(_) if began.elapsed() > STOP_LIMIT => return Err(FreezeError::Running),
                 Err(_) => self.thaw(),
             }
             tokio::time::sleep(MOMENT).await;
+            patience *= 2;
         }
     }
 
