@@ -8,6 +8,7 @@ just below a power of two, and the same ones several times (updates of one place
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -78,9 +79,14 @@ class Watch(TorchFunctionMode):
             self._known.append(_Drawn(result, used[0].range, used[0].draw))
         return result
 
-    def of(self, tensor: Tensor) -> Range | None:
-        """The range of a tensor's numbers, if all of it was drawn from one."""
-        return next((drawn.range for drawn in self._known if _share(drawn.tensor, tensor) and drawn.tensor.numel() == tensor.numel()), None)
+    def of(self, tensors: list[Tensor]) -> tuple[Range | None, ...]:
+        """The range of each tensor's numbers, if all of it was drawn from one, and no other of them was drawn with it."""
+        drawn = [self._drawn(tensor) for tensor in tensors]
+        times = Counter(one.draw for one in drawn if one)
+        return tuple(one.range if one and times[one.draw] == 1 else None for one in drawn)
+
+    def _drawn(self, tensor: Tensor) -> _Drawn | None:
+        return next((drawn for drawn in self._known if _share(drawn.tensor, tensor) and drawn.tensor.numel() == tensor.numel()), None)
 
 
 def _range_of(*arguments: Any, low: Any = None, high: Any = None, **_named: Any) -> Range | None:

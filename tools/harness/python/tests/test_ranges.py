@@ -18,7 +18,7 @@ from kernelwright_worker.ranges import Range, Watch
 def seen(make: Callable[[], Tensor]) -> Range | None:
     with Watch() as watch:
         tensor = make()
-    return watch.of(tensor)
+    return watch.of([tensor])[0]
 
 
 def with_mask() -> Tensor:
@@ -55,6 +55,17 @@ class Ranges(unittest.TestCase):
             with_one_set,
         ):
             self.assertIsNone(seen(make))
+
+    def test_what_comes_twice_stays_the_same_both_times(self) -> None:
+        with Watch() as watch:
+            twice, once = torch.randint(0, 9, (4,)), torch.randint(0, 5, (4,))
+            tensors = [twice, once, twice.to(torch.int32)]
+        self.assertEqual(watch.of(tensors), (None, Range(0, 5), None))
+
+    def test_a_number_alone_is_one_that_tells(self) -> None:
+        for shape in ((), (1,), (1, 1)):
+            (changed,) = ranges.ranged([torch.full(shape, 77)], torch.device("cpu"), 7, (Range(3, 1000),))
+            self.assertEqual((changed.shape, int(changed)), (torch.Size(shape), 3))
 
     def test_telling_numbers_are_in_the_range(self) -> None:
         numbers = Range(0, 1000).telling(random.Random(1))
