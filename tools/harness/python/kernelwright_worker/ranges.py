@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 from .layout import editable_copy, indices_of
 from .trees import map_tensors, tensors_of
 
-_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 #: Of fewer numbers all come anyway, and more draws of one range than this for each of its numbers have all of them.
 _FEWEST, _OFTEN = 3, 16
 #: Blocks have this size, or a multiple of it.
@@ -75,7 +75,7 @@ class Watch(TorchFunctionMode):
         if function is torch.randint and (range_ := _range_of(*arguments, **named)):
             self._draws += 1
             self._known.append(_Drawn(result, range_, self._draws))
-        elif used and function in _SAME and result.dtype in _INTEGERS:
+        elif used and function in _SAME and result.dtype in INTEGERS:
             self._known.append(_Drawn(result, used[0].range, used[0].draw))
         return result
 
@@ -116,7 +116,7 @@ def tell(inputs: list[Any], ranges: tuple[Range | None, ...]) -> bool:
 
 def _tells(tensor: Tensor, range_: Range) -> bool:
     size = range_.high - range_.low
-    return tensor.dtype in _INTEGERS and size >= _FEWEST and 0 < tensor.numel() < _OFTEN * size
+    return tensor.dtype in INTEGERS and size >= _FEWEST and 0 < tensor.numel() < _OFTEN * size
 
 
 def ranged(inputs: list[Any], device: torch.device, seed: int, ranges: tuple[Range | None, ...]) -> list[Any]:

@@ -16,14 +16,13 @@ import torch
 from torch import Tensor
 
 from .layout import can_scale, editable_copy, indices_of, same_bits
-from .ranges import Range, ranged, tell
+from .ranges import INTEGERS, Range, ranged, tell
 from .structure import Structure
 from .ties import Extreme, tied
 from .trees import floats_of, map_floats, map_tensors, tensors_of
 
 #: Integers that are the same in every draw are shuffled if there are so many.
 _MANY_INTEGERS = 16
-_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 #: A mask has so many rows, or more: one of them is made empty, one in so many full, and most stay.
 _FEWEST_ROWS, _FULL = 4, 8
 #: Columns of a mask are always the same if this is how unlikely it is by chance.
@@ -202,7 +201,7 @@ def _fills(tensor: Tensor) -> bool:
 
 def _shuffles(tensor: Tensor) -> bool:
     """Whether it holds integers in no order, which may be indices: they are as good in another one. A few may be sizes, and offsets are in order."""
-    return tensor.dtype in _INTEGERS and tensor.dim() > 0 and tensor.numel() >= _MANY_INTEGERS and not bool((tensor[..., 1:] >= tensor[..., :-1]).all())
+    return tensor.dtype in INTEGERS and tensor.dim() > 0 and tensor.numel() >= _MANY_INTEGERS and not bool((tensor[..., 1:] >= tensor[..., :-1]).all())
 
 
 def _fill(tensor: Tensor, elements: Tensor, generator: torch.Generator) -> None:
@@ -221,7 +220,7 @@ def _fill(tensor: Tensor, elements: Tensor, generator: torch.Generator) -> None:
 
 def _is_above_one(first: Tensor, second: Tensor) -> bool:
     """Whether these are integers that differ from draw to draw, and are never below two; not where they add up to the same in both, as parts of a whole do."""
-    if first.dtype not in _INTEGERS or first.numel() == 0 or same_bits(first, second):
+    if first.dtype not in INTEGERS or first.numel() == 0 or same_bits(first, second):
         return False
     return int(torch.minimum(first, second).min()) > 1 and int(first.sum()) != int(second.sum())
 
@@ -229,7 +228,7 @@ def _is_above_one(first: Tensor, second: Tensor) -> bool:
 def _lowered(first: list[Tensor], second: list[Tensor]) -> tuple[Tensor | None, ...]:
     """Which elements can be lowered: none of a tensor that has a dimension of the same length as integers that cannot, with which it may belong together."""
     above = list(map(_is_above_one, first, second))
-    others = {length for tensor, is_above in zip(first, above) if tensor.dtype in _INTEGERS and not is_above for length in tensor.shape}
+    others = {length for tensor, is_above in zip(first, above) if tensor.dtype in INTEGERS and not is_above for length in tensor.shape}
     return tuple(
         (one != another) | (one < one.max()) if is_above and not others.intersection(one.shape) else None
         for one, another, is_above in zip(first, second, above)
@@ -285,7 +284,7 @@ def _skews(first: list[Tensor], second: list[Tensor]) -> tuple[int | None, ...]:
     ordered, found = set(), []
     for pair in zip(first, second):
         dimension = None
-        if pair[0].dtype in _INTEGERS and pair[0].dim() and max(pair[0].shape) >= _FEWEST_SKEWED:
+        if pair[0].dtype in INTEGERS and pair[0].dim() and max(pair[0].shape) >= _FEWEST_SKEWED:
             longest = max(range(pair[0].dim()), key=lambda at: pair[0].shape[at])
             lines = torch.stack([tensor.movedim(longest, -1) for tensor in pair])
             steps = lines[..., 1:] >= lines[..., :-1]
