@@ -2,7 +2,7 @@
 //!
 //! 1. *Collect*: a confined process without a device imports the candidate with torch's call of ninja replaced by a recorder.
 //! 2. *Make*: each object, and then the library, is made by a confined process of its own, unless the cache has it. A CUDA source gives two, of
-//!    which the host's is there already where only a kernel's body has changed ([`sides`]).
+//!    which the host's is there already where only a kernel's body has changed ([`sides`]); then there is nothing to link, either ([`linking`]).
 //! 3. *Use*: the candidate's process finds copies of the finished libraries in its scratch folder and takes them where it would have
 //!    run ninja.
 //!
@@ -22,8 +22,10 @@
 mod cache;
 mod headers;
 mod libraries;
+mod linking;
 mod maker;
 mod sides;
+mod spares;
 mod spec;
 
 use std::collections::HashMap;
@@ -43,8 +45,10 @@ use cache::Cache;
 pub use cache::size;
 use headers::{Headers, Instead};
 use libraries::Libraries;
+use linking::{Linked, Parts};
 use maker::{Maker, Unmade};
 use sides::{Apart, Sides};
+use spares::Spares;
 use spec::{Build, Compiler, Unit};
 
 /// Where a candidate's process finds what was built, below its scratch folder.
@@ -93,6 +97,7 @@ struct Inner {
     headers: Headers,
     libraries: Libraries,
     sides: Sides,
+    linked: Linked,
     /// As many compilers at once as there are processors for them.
     turns: Semaphore,
     /// What builders said is installed, by the programs they were asked for.
@@ -165,6 +170,7 @@ impl Builds {
                 headers,
                 libraries,
                 sides: Sides::default(),
+                linked: Linked::default(),
                 turns,
                 installed: Mutex::default(),
                 cuda_archs: Mutex::default(),
@@ -200,26 +206,38 @@ impl Builds {
         let started = Instant::now();
         let Some(aim) = self.aim(yard, target).await else { return Ok(Built::default()) };
         say("collecting what is to be built");
-        let texts = match collect(yard, candidate, problem_name, &aim, limits).await {
-            Ok(texts) => texts,
-            Err(reason) => {
-                tracing::debug!(reason, "the candidate's builds are left to its own process");
-                vec![]
-            }
-        };
-        let mut built = Built { cuda_arch: aim.cuda_arch, ..Built::default() };
+        let spares = Spares::of(yard, limits.process);
+        // What builds is started while the candidate is imported.
+        let (texts, ()) = tokio::join!(collect(yard, candidate, problem_name, &aim, limits), spares.stock());
+        let texts = texts.unwrap_or_else(|reason| {
+            tracing::debug!(reason, "the candidate's builds are left to its own process");
+            vec![]
+        });
+        let files = self.libraries(&spares, &texts, limits, say).await;
+        spares.end().await;
+        Ok(Built { files: files?, cuda_arch: aim.cuda_arch, took: started.elapsed() })
+    }
+
+    /// What becomes of the builds of these texts; nothing of one that cannot be made here.
+    async fn libraries(
+        &self,
+        yard: &impl Yard,
+        texts: &[String],
+        limits: &Limits,
+        say: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<Vec<File>, Late> {
+        let mut files = vec![];
         for text in texts {
-            let Ok(wanted) = Build::parse(&text) else { continue };
+            let Ok(wanted) = Build::parse(text) else { continue };
             let name = wanted.digest.as_str();
             match Box::pin(self.build(yard, &wanted, limits, say)).await {
-                Ok(library) => built.files.push(File { name: format!("{name}.so"), content: Content::Library(library) }),
-                Err(Unmade::Refused(words)) => built.files.push(File { name: format!("{name}.log"), content: Content::Refusal(words) }),
+                Ok(library) => files.push(File { name: format!("{name}.so"), content: Content::Library(library) }),
+                Err(Unmade::Refused(words)) => files.push(File { name: format!("{name}.log"), content: Content::Refusal(words) }),
                 Err(Unmade::Late(log)) => return Err(Late { limit: limits.build, log }),
                 Err(Unmade::Failed(reason)) => tracing::debug!(reason, "a build is left to the candidate's own process"),
             }
         }
-        built.took = started.elapsed();
-        Ok(built)
+        Ok(files)
     }
 
     /// What is to be built for; none where that is not known.
@@ -299,10 +317,11 @@ impl Builds {
         let (made, support, linker) = tokio::join!(all(build.units.iter().map(compile).collect()), support, linker);
         let (made, (flags, linker)) = (made?, linker?);
         let mut objects: Vec<_> = build.units.iter().zip(&made).map(|(unit, made)| (unit.object.clone(), made.path.clone())).collect();
+        let devices = build.units.iter().zip(&made).filter_map(|(unit, made)| Some((unit.device_object(), made.device.clone()?)));
+        let device: Vec<_> = devices.collect();
         let mut argv = build.link.clone();
-        for (unit, device) in build.units.iter().zip(&made).filter_map(|(unit, made)| Some((unit, made.device.clone()?))) {
-            argv.insert(1.min(argv.len()), unit.device_object());
-            objects.push((unit.device_object(), device));
+        for (object, _) in &device {
+            argv.insert(1.min(argv.len()), object.clone());
         }
         if made.iter().any(|made| made.needs_support) {
             let (object, path) = support.ok_or_else(|| Unmade::Failed("no headers".to_owned()))?;
@@ -311,26 +330,7 @@ impl Builds {
         }
         say("linking");
         let _turn = self.inner.turns.acquire().await;
-        let Some(flags) = flags else { return self.link(linker, build, &argv, &objects, &key).await };
-        let (program, rest) = argv.split_at(1.min(argv.len()));
-        match self.link(linker, build, &[program, &flags, rest].concat(), &objects, &key).await {
-            Ok(library) => return Ok(library),
-            Err(unmade) => tracing::debug!(?unmade, "it is linked against torch's own libraries"),
-        }
-        self.link(Maker::start(yard, limits).await?, build, &argv, &objects, &key).await
-    }
-
-    async fn link(
-        &self,
-        mut maker: Maker,
-        build: &Build,
-        argv: &[String],
-        objects: &[(String, PathBuf)],
-        key: &str,
-    ) -> Result<PathBuf, Unmade> {
-        maker.place(objects).await?;
-        let made = maker.make(argv, json!({})).await;
-        maker.keep(made, &build.library, &self.inner.cache, key).await
+        self.linked(yard, linker, (build, &Parts { argv, flags, objects, device }), (&installed, limits), &key).await
     }
 
     /// One unit, from the cache or made: with our headers where they give one, the least of them first, and otherwise as it was written.

@@ -23,6 +23,8 @@ const REMEMBERED: usize = 4096;
 pub(super) struct Sides {
     /// By what the host's side is made of but the stub: that stub, or none where it does not compile.
     stubs: Mutex<HashMap<String, Option<String>>>,
+    /// What nvcc says that it would run, by its command.
+    said: Mutex<HashMap<String, String>>,
     /// The key of the host's object, by that of the device's.
     hosts: Mutex<HashMap<String, String>>,
 }
@@ -38,6 +40,7 @@ pub(super) struct Apart {
 #[derive(Deserialize)]
 struct Begun {
     text: Option<String>,
+    said: Option<String>,
 }
 
 /// How the device's side went, and the stub; none where the host's side was to be made and is not.
@@ -71,8 +74,13 @@ impl Builds {
         let mut maker = Maker::start(yard, limits).await?;
         let argv = unit.with_flags(flags);
         let (object, sources) = (unit.device_object(), json!({ unit.file.clone(): unit.source }));
-        let begun: Begun = maker.ask("begin", json!({"argv": argv, "sources": sources, "device_object": object})).await?;
+        let command = key(&("command", installed, &argv));
+        let said = sides.said.lock().await.get(&command).cloned();
+        let begun: Begun = maker.ask("begin", json!({"argv": argv, "sources": sources, "device_object": object, "said": said})).await?;
         let Some(text) = begun.text else { return Ok(None) };
+        if let Some(said) = begun.said {
+            remember(&sides.said, command, said).await;
+        }
         let text_key = key(&("host", installed, &argv, &unit.file, text));
         let host_key = |stub: &str| key(&(&text_key, stub));
         let expected = sides.stubs.lock().await.get(&text_key).cloned();
@@ -106,7 +114,8 @@ impl Builds {
     }
 }
 
-async fn remember<T>(known: &Mutex<HashMap<String, T>>, key: String, value: T) {
+/// Remembers something, and forgets all where that is too much.
+pub(super) async fn remember<T>(known: &Mutex<HashMap<String, T>>, key: String, value: T) {
     let mut known = known.lock().await;
     if known.len() >= REMEMBERED {
         known.clear();

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use kernelwright_builds::Built;
-use kernelwright_harness::{AskError, Asked, Exit, Halted, Part, Reply, Watch, Window, Worker};
+use kernelwright_harness::{AskError, Asked, Exit, Filling, Halted, Part, Reply, Watch, Window, Worker};
 use kernelwright_protocol::{Backend, Finding, Sandbox, Severity};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -225,10 +225,10 @@ impl Candidate {
         wire::windows(located, self.limits.memory.0).map_err(|error| Stop::rejected("output_memory", error.to_string()))
     }
 
-    /// Writes pieces of inputs into its memory, while the process is stopped, each from its offset in the inputs' arena.
-    pub(crate) async fn write(&self, pieces: Vec<(Window, u64)>, inputs: &Inputs) -> Result<(), Stop> {
+    /// Writes inputs into its memory, while the process is stopped.
+    pub(crate) async fn write(&self, fillings: Vec<Filling>, inputs: &Inputs) -> Result<(), Stop> {
         let Some(arena) = &inputs.arena else { return Err(EvaluateError::Protocol("inputs that lie in no arena".to_owned()).into()) };
-        self.worker.write_memory(pieces, arena.as_fd()).await.map_err(unreadable)
+        self.worker.write_memory(fillings, arena.as_fd()).await.map_err(unreadable)
     }
 
     /// Whether results of timed calls are copied.

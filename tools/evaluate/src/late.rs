@@ -157,17 +157,11 @@ pub(crate) async fn write(candidate: &mut Candidate, mut calls: Vec<Placed>, uns
 }
 
 async fn write_into(candidate: &Candidate, rooms: &[(Vec<Value>, Recipe)], inputs: &Inputs) -> Result<(), Stop> {
-    let mut layers = rotation::Layers::default();
+    let mut fillings = Vec::with_capacity(rooms.len());
     for (located, recipe) in rooms {
-        for (index, window) in candidate.windows(located)? {
-            layers.add(window, inputs, index, *recipe);
-        }
+        fillings.extend(candidate.windows(located)?.into_iter().map(|(index, window)| rotation::filling(window, inputs, index, *recipe)));
     }
-    // Each lies over the last one. Pieces of one layer are written in any order.
-    for pieces in layers.in_order() {
-        candidate.write(pieces, inputs).await?;
-    }
-    Ok(())
+    candidate.write(fillings, inputs).await
 }
 
 /// Gives some calls of a batch other inputs, made from those of `source`; the candidate is stopped.

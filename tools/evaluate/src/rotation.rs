@@ -6,7 +6,7 @@
 //! of others, and no call's answer says what another's is. The trusted worker does the same (`recipes.py`), so that it can compute what a call
 //! should have given.
 
-use kernelwright_harness::Window;
+use kernelwright_harness::{Filling, Piece, Window};
 use serde_json::Value;
 
 use crate::problem::{Inputs, Places, Recipe};
@@ -30,57 +30,36 @@ fn has_rows(tensor: &Value) -> bool {
     is_floating(tensor) && elements(tensor) > 1 && is_dense(tensor)
 }
 
-/// Pieces of memory: windows of the process, each with the offset in the arena that it is written from. Those of one layer do not overlap, and lie
-/// over those of the layer before.
-#[derive(Debug, Default)]
-pub(crate) struct Layers {
-    rotated: Vec<(Window, u64)>,
-    runs: Vec<(Window, u64)>,
-    spots: Vec<(Window, u64)>,
+/// What the window of one of the inputs' tensors is to hold: the tensor, rotated and stirred by a recipe.
+pub(crate) fn filling(window: Window, inputs: &Inputs, index: usize, recipe: Recipe) -> Filling {
+    let pieces = inputs.tensors.get(index).map(|tensor| pieces(window.bytes, tensor, inputs.places(index), recipe));
+    Filling { window, pieces: pieces.unwrap_or_default() }
 }
 
-impl Layers {
-    /// Adds one of the inputs' tensors, rotated and stirred by a recipe.
-    pub(crate) fn add(&mut self, window: Window, inputs: &Inputs, index: usize, recipe: Recipe) {
-        if let Some(tensor) = inputs.tensors.get(index) {
-            self.add_tensor(window, tensor, inputs.places(index), recipe);
-        }
+fn pieces(bytes: u64, tensor: &Value, places: Option<&Places>, recipe: Recipe) -> Vec<Piece> {
+    let (by, stir) = match recipe {
+        Recipe::Rotated { by, stir } => (by, stir),
+        Recipe::Changed { .. } | Recipe::Redrawn { .. } => (0, 0),
+    };
+    let offset = tensor["offset"].as_u64().unwrap_or_default();
+    let is_movable = places.is_none() && has_rows(tensor);
+    let rows = if is_movable { rows(tensor) } else { 1 };
+    let moved = (u64::from(by) % rows * (bytes / rows)).min(bytes);
+    let front = Piece { to: 0, from: offset + bytes - moved, bytes: moved };
+    let behind = Piece { to: moved, from: offset, bytes: bytes - moved };
+    let mut pieces = vec![front, behind];
+    let of = |unit: u64| move |Stirred { from, to, count }| Piece { to: to * unit, from: offset + from * unit, bytes: count * unit };
+    if stir != 0
+        && let Some(places) = places
+    {
+        pieces.extend(stirred_in_places(places, stir).map(of(places.unit)));
+    } else if stir != 0 && is_movable {
+        let elements = elements(tensor);
+        let (run, spots) = stirred(elements, rows, stir);
+        pieces.extend(std::iter::once(run).chain(spots).map(of(bytes / elements)));
     }
-
-    fn add_tensor(&mut self, window: Window, tensor: &Value, places: Option<&Places>, recipe: Recipe) {
-        let (by, stir) = match recipe {
-            Recipe::Rotated { by, stir } => (by, stir),
-            Recipe::Changed { .. } | Recipe::Redrawn { .. } => (0, 0),
-        };
-        let offset = tensor["offset"].as_u64().unwrap_or_default();
-        let is_movable = places.is_none() && has_rows(tensor);
-        let rows = if is_movable { rows(tensor) } else { 1 };
-        let moved = (u64::from(by) % rows * (window.bytes / rows)).min(window.bytes);
-        let rest = window.bytes - moved;
-        let front = (Window { address: window.address, bytes: moved }, offset + rest);
-        let behind = (Window { address: window.address + moved, bytes: rest }, offset);
-        self.rotated.extend([front, behind].into_iter().filter(|(piece, _)| piece.bytes > 0));
-        if stir == 0 {
-            return;
-        }
-        let piece = |unit: u64| {
-            move |Stirred { from, to, count }| (Window { address: window.address + to * unit, bytes: count * unit }, offset + from * unit)
-        };
-        if let Some(places) = places {
-            self.spots.extend(stirred_in_places(places, stir).map(piece(places.unit)));
-        } else if is_movable {
-            let elements = elements(tensor);
-            let piece = piece(window.bytes / elements);
-            let (run, spots) = stirred(elements, rows, stir);
-            self.runs.extend(Some(piece(run)).filter(|(piece, _)| piece.bytes > 0));
-            self.spots.extend(spots.map(piece));
-        }
-    }
-
-    /// The layers, the lowest first.
-    pub(crate) fn in_order(self) -> [Vec<(Window, u64)>; 3] {
-        [self.rotated, self.runs, self.spots]
-    }
+    pieces.retain(|piece| piece.bytes > 0);
+    pieces
 }
 
 /// Rows are counted over as many of the leading dimensions as it takes to have enough of them.
@@ -174,20 +153,11 @@ mod tests {
         json!({"dtype": dtype, "shape": shape, "strides": strides, "nbytes": nbytes, "offset": 1000})
     }
 
-    fn pieces(window: Window, tensor: &Value, recipe: Recipe) -> Vec<(Window, u64)> {
-        let mut layers = Layers::default();
-        layers.add_tensor(window, tensor, None, recipe);
-        layers.in_order().concat()
-    }
-
     fn check(shape: &[u64], by: u32, expected: &[(u64, u64, u64)]) {
         let strides: Vec<u64> = (0..shape.len()).map(|dimension| shape[dimension + 1..].iter().product()).collect();
         let tensor = tensor("float32", shape, &strides);
-        let window = Window { address: 0, bytes: tensor["nbytes"].as_u64().unwrap() };
-        let found: Vec<_> = pieces(window, &tensor, Recipe::Rotated { by, stir: 0 })
-            .into_iter()
-            .map(|(piece, from)| (piece.address, piece.bytes, from))
-            .collect();
+        let pieces = pieces(tensor["nbytes"].as_u64().unwrap(), &tensor, None, Recipe::Rotated { by, stir: 0 });
+        let found: Vec<_> = pieces.into_iter().map(|piece| (piece.to, piece.bytes, piece.from)).collect();
         assert_eq!(found, expected, "{shape:?} by {by}");
     }
 
@@ -208,11 +178,9 @@ mod tests {
 
     /// Which element of 16 comes in the place of each.
     fn sources(inputs: &Inputs, stir: u32) -> Vec<u64> {
-        let mut layers = Layers::default();
-        layers.add(Window { address: 0, bytes: 64 }, inputs, 0, Recipe::Rotated { by: 3, stir });
         let mut values: Vec<u64> = vec![99; 16];
-        for (piece, from) in layers.in_order().concat() {
-            (0..piece.bytes / 4).for_each(|i| values[(piece.address / 4 + i) as usize] = (from - 1000) / 4 + i);
+        for piece in filling(Window { address: 0, bytes: 64 }, inputs, 0, Recipe::Rotated { by: 3, stir }).pieces {
+            (0..piece.bytes / 4).for_each(|i| values[(piece.to / 4 + i) as usize] = (piece.from - 1000) / 4 + i);
         }
         values
     }
@@ -246,8 +214,8 @@ mod tests {
     /// The same figures as in the trusted worker's tests (`test_values.py`).
     #[test]
     fn elements_come_in_the_place_of_others() {
-        let pieces = pieces(Window { address: 0, bytes: 64 }, &tensor("float32", &[16], &[1]), Recipe::Rotated { by: 3, stir: 7 });
-        let found: Vec<_> = pieces.into_iter().map(|(piece, from)| (piece.address / 4, piece.bytes / 4, (from - 1000) / 4)).collect();
+        let pieces = pieces(64, &tensor("float32", &[16], &[1]), None, Recipe::Rotated { by: 3, stir: 7 });
+        let found: Vec<_> = pieces.into_iter().map(|piece| (piece.to / 4, piece.bytes / 4, (piece.from - 1000) / 4)).collect();
         assert_eq!(found[..2], [(0, 3, 13), (3, 13, 0)]);
         let mut values: Vec<u64> = vec![99; 16];
         for (to, count, from) in found {
@@ -264,6 +232,6 @@ mod tests {
         let possible = |tensors: &[&Value]| is_possible(&inputs(tensors, vec![]));
         assert!(possible(&[&dense]) && possible(&[&dense, &integers]));
         assert!(possible(&[&dense, &transposed]) && !possible(&[&transposed]) && !possible(&[&integers]) && !possible(&[]));
-        assert_eq!(pieces(Window { address: 0, bytes: 32 }, &integers, Recipe::Rotated { by: 1, stir: 5 }).len(), 1);
+        assert_eq!(pieces(32, &integers, None, Recipe::Rotated { by: 1, stir: 5 }).len(), 1);
     }
 }

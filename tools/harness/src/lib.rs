@@ -24,6 +24,6 @@ pub use package::Package;
 pub use scratch::{Scratch, copy_beneath, default_cache, read_beneath};
 pub use surroundings::{find_program, visible_devices};
 pub use worker::{
-    Arena, AskError, Asked, Exit, FreezeError, Halted, KeptNursery, Launch, LaunchError, Left, Nursery, Part, Ready, Refusal, Reply, Role,
-    Watch, Window, Worker, WorkerLog, supervise,
+    Arena, AskError, Asked, Exit, Filling, FreezeError, Halted, KeptNursery, Launch, LaunchError, Left, Nursery, Part, Piece, Ready,
+    Refusal, Reply, Role, Watch, Window, Worker, WorkerLog, supervise,
 };

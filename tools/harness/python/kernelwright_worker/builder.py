@@ -1,7 +1,8 @@
 """The builder: says what a candidate has torch build, or makes one part of it. Confined, without a device, and believed in nothing.
 
-A process of this role does one of two things for its short life. `collect` imports the candidate far enough to see its builds; `make` runs one
-command, of which the supervisor takes the file it gives, or `begin` and `finish` run one of nvcc's that gives two (`nvcc_sides.py`). Candidate code decides the text and the flags of both, so nothing outlives a process:
+A process of this role does one thing in its short life. `collect` imports the candidate far enough to see its builds; `make` runs one command, of which
+the supervisor takes the file it gives; `begin` and `finish` run one of nvcc's that gives two files (`nvcc_sides.py`); `exchange` makes a library of one
+that differs in nothing but the device's code (`device_section.py`). Candidate code decides the text and the flags of them, so nothing outlives a process:
 what is kept is kept by the supervisor, under a key of everything the command was given.
 """
 
@@ -16,7 +17,7 @@ import types
 from pathlib import Path
 from typing import Any
 
-from . import extension_build, nvcc_passes, nvcc_sides
+from . import device_section, extension_build, nvcc_passes, nvcc_sides
 from .channel import Channel, WorkerError, serve
 from .extension_build import Run, Unfollowable
 
@@ -32,7 +33,7 @@ def main(channel: Channel) -> None:
     """Answers requests until the supervisor closes the channel."""
     os.nice(_NICENESS)
     apart = _Apart()
-    handlers = {"collect": _collect, "make": _make, "begin": apart.begin, "finish": apart.finish, "installed": _installed}
+    handlers = {"collect": _collect, "make": _make, "begin": apart.begin, "finish": apart.finish, "exchange": _exchange, "installed": _installed}
     serve(channel, handlers, lambda error, op: WorkerError("internal", op, f"{type(error).__name__}: {error}"))
 
 
@@ -110,7 +111,8 @@ def _installed(body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
 def _make(body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
     """Runs one command in a folder with the given sources; whether it succeeded, and what it said."""
     folder, argv, sources = _placed(body)
-    if os.path.basename(argv[0]) == "nvcc" and len(sources) == 1 and (passes := nvcc_passes.split(argv, folder)):
+    is_nvcc = os.path.basename(argv[0]) == "nvcc" and len(sources) == 1
+    if is_nvcc and (passes := nvcc_passes.split(nvcc_passes.dry_run(argv, folder))):
         ended = nvcc_passes.run(passes, folder, sources[0])
         return {"status": ended.status, "output": _tidied(ended.output, folder)}
     try:
@@ -118,6 +120,12 @@ def _make(body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
     except OSError as error:
         raise WorkerError("internal", "make", f"{argv[0]} does not start: {error.strerror}") from error
     return {"status": done.returncode, "output": _tidied(done.stdout.decode(errors="replace"), folder)}
+
+
+def _exchange(body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+    """Puts the device's code of an object into a library beside it; whether it could be."""
+    folder = Path(body["folder"])
+    return {"exchanged": device_section.exchange(folder / body["library"], folder / body["object"])}
 
 
 class _Apart:
@@ -128,13 +136,18 @@ class _Apart:
         self._folder = Path()
 
     def begin(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        """Begins; a digest of what the host's side is made from besides, or null where both have to be made together."""
+        """Begins; a digest of what the host's side is made from besides, or null where both have to be made together. What nvcc has said that it
+        would run needs not be asked again for the same command."""
         self._folder, argv, sources = _placed(body)
-        passes = nvcc_passes.split(argv, self._folder) if nvcc_sides.can_be_apart(argv) else None
-        if passes is None:
-            return {"text": None}
+        if not nvcc_sides.can_be_apart(argv):
+            return {"text": None, "said": None}
+        known, here = body.get("said"), str(self._folder)
+        said = nvcc_passes.dry_run(argv, self._folder) if known is None else known.replace(extension_build.BUILD, here)
+        passes = nvcc_passes.split(said)
+        if said is None or passes is None:
+            return {"text": None, "said": None}
         self._sides = nvcc_sides.Sides(passes, self._folder, sources[0], nvcc_sides.names_of(body["argv"], body["device_object"]))
-        return {"text": self._sides.begin()}
+        return {"text": self._sides.begin(), "said": said.replace(here, extension_build.BUILD)}
 
     def finish(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Ends what has begun; how the device's side went, and a digest of the stub, or null where the host's side was to be made and is not."""

@@ -21,7 +21,7 @@ from .channel import Channel, Message, WorkerError
 from .ready import describe_python
 
 #: What workers import in any case.
-_MODULES = ("kernelwright_worker.trusted", "kernelwright_worker.untrusted")
+_MODULES = ("kernelwright_worker.trusted", "kernelwright_worker.untrusted", "kernelwright_worker.builder")
 #: What candidates that build extensions import; with a GPU it asks for the device, which its import can do without.
 _EXTENSIONS = "torch.utils.cpp_extension"
 _NAME = "kw-"

@@ -52,15 +52,20 @@ class Passes:
         return words[words.index("-o") + 1]
 
 
-def split(argv: list[str], folder: Path) -> Passes | None:
-    """The passes of an nvcc command in a folder; None where they are not the ones that are known here."""
-    (folder / KEPT).mkdir(exist_ok=True)
+def dry_run(argv: list[str], folder: Path) -> str | None:
+    """What an nvcc command would run in a folder, as it says itself; None where it refuses the command."""
     asked = [argv[0], "--dryrun", "--keep", "--keep-dir", KEPT, *_without_dependencies(argv[1:])]
+    (folder / KEPT).mkdir(exist_ok=True)
     said = subprocess.run(asked, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
-    if said.returncode != 0:
+    return said.stderr if said.returncode == 0 else None
+
+
+def split(said: str | None) -> Passes | None:
+    """The passes of which nvcc speaks, if it does; None where they are not the ones that are known here."""
+    if said is None:
         return None
     environment, commands = dict(os.environ), dict[str, str]()
-    for line in said.stderr.splitlines():
+    for line in said.splitlines():
         command = line.removeprefix("#$ ")
         if command == line:
             continue

@@ -33,8 +33,11 @@ _DEVICE_OBJECT = """.section .nv_fatbin, "a"
 .hidden {name}
 {name}:
 .incbin "{fatbin}"
+.skip {rest}
 .section .note.GNU-stack, "", @progbits
 """
+#: The device's code has room for half as much again, and at least so much: what another body comes to is then mostly equally long (`device_section.py`).
+_LEAST_ROOM = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ class Sides:
         # As long as nothing else is known: what a signal would be.
         self._device_done = Done(-1, "")
         self._device = threading.Thread(target=self._make_device)
-        (folder / _HOST).mkdir(exist_ok=True)
+        for between in (KEPT, _HOST):
+            (folder / between).mkdir(exist_ok=True)
         (folder / passes.module_id).write_text(names.symbol)
         (folder / _hosts(passes.module_id)).write_text(names.symbol)
         (folder / _HOST / f"{self._stem}.fatbin.c").write_text(_FATBIN.format(name=names.symbol))
@@ -95,19 +99,32 @@ class Sides:
         finally:
             self._has_stub.set()
         if done.status == 0:
-            fatbin = f"{KEPT}/{self._stem}.fatbin"
-            (self._folder / "device.s").write_text(_DEVICE_OBJECT.format(name=self._names.symbol, fatbin=fatbin))
-            compiler = shlex.split(commands["compile"])[0]
-            assemble = shlex.join([compiler, "-c", "device.s", "-o", self._names.device])
-            rest = run_in_order([commands["ptxas"], commands["fatbinary"], assemble], environment, self._folder)
+            rest = run_in_order([commands["ptxas"], commands["fatbinary"]], environment, self._folder)
+            done = Done(rest.status, done.output + rest.output)
+        if done.status == 0:
+            rest = self._assemble()
             done = Done(rest.status, done.output + rest.output)
         self._device_done = done
+
+    def _assemble(self) -> Done:
+        """Makes an object of the device's code."""
+        fatbin = f"{KEPT}/{self._stem}.fatbin"
+        size = (self._folder / fatbin).stat().st_size
+        text = _DEVICE_OBJECT.format(name=self._names.symbol, fatbin=fatbin, rest=_room(size) - size)
+        (self._folder / "device.s").write_text(text)
+        compiler = shlex.split(self._passes.commands["compile"])[0]
+        return run_in_order([shlex.join([compiler, "-c", "device.s", "-o", self._names.device])], self._passes.environment, self._folder)
 
 
 def names_of(argv: list[str], device: str) -> Names:
     """The names for a command, as it was given."""
     digest = hashlib.sha256("\0".join(argv).encode()).hexdigest()
     return Names(device, f"_{digest[:8]}_kernelwright_{digest[8:24]}")
+
+
+def _room(size: int) -> int:
+    """How long the section of so many bytes becomes: a power of two."""
+    return max(_LEAST_ROOM, 1 << (size + size // 2 - 1).bit_length())
 
 
 def can_be_apart(argv: list[str]) -> bool:

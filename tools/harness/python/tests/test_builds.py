@@ -144,7 +144,7 @@ class PassesTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "x.cu").write_text("")
-            passes = nvcc_passes.split([str(self.compiler(folder)), "-MD", "-MF", "x.d", "-c", "x.cu"], folder)
+            passes = nvcc_passes.split(nvcc_passes.dry_run([str(self.compiler(folder)), "-MD", "-MF", "x.d", "-c", "x.cu"], folder))
             assert passes is not None
             self.assertEqual(nvcc_passes.run(passes, folder, folder / "x.cu").status, 0)
             ran = (folder / "ran").read_text().splitlines()
@@ -160,7 +160,7 @@ class PassesTest(unittest.TestCase):
             folder = Path(name)
             (folder / "x.cu").write_text("")
             for extra in ("nvlink x.o", "ptxas another.ptx"):
-                self.assertIsNone(nvcc_passes.split([str(self.compiler(folder, extra)), "-c", "x.cu"], folder))
+                self.assertIsNone(nvcc_passes.split(nvcc_passes.dry_run([str(self.compiler(folder, extra)), "-c", "x.cu"], folder)))
 
 
 if __name__ == "__main__":

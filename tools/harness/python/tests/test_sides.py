@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import stat
 import subprocess
 import tempfile
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import support  # noqa: F401  # the path of the package
 
-from kernelwright_worker import builder, device_bodies, nvcc_sides
+from kernelwright_worker import builder, device_bodies, device_section, nvcc_sides
 
 HEADER = '# 1 "/cuda/header.h" 1\n__attribute__((device)) float of_header(float x) { return x; }\n# 2 "cuda.cu" 2\n'
 KERNEL = "__attribute__((global)) void k(float* x) { x[0] = 1; }\nvoid run(float* x) { k<<<1, 1>>>(x); }\n"
@@ -66,7 +67,7 @@ class Bodies(unittest.TestCase):
 class Commands(unittest.TestCase):
     """An nvcc that says what it would run, with programs that are the shell's."""
 
-    def make(self, folder: Path, body: str, make_host: bool, fails: str = "") -> tuple[dict, dict | None]:
+    def make(self, folder: Path, body: str, make_host: bool, fails: str = "", said: str | None = None) -> tuple[dict, dict | None]:
         programs = folder / "programs"
         programs.mkdir(exist_ok=True)
         compiler = 'for last; do :; done\ncase "$*" in *-E*) cp cuda.cu "$last" ;; *) echo object > "$last" ;; esac'
@@ -83,7 +84,7 @@ class Commands(unittest.TestCase):
             "fatbinary cuda.cubin",
             "gcc -c passes/cuda.cudafe1.cpp -o cuda.o",
         ]
-        nvcc = self.script(folder / "nvcc", f"echo '#$ PATH={programs}:'\"$PATH\" >&2\n" + "\n".join(f"echo '#$ {line}' >&2" for line in lines))
+        nvcc = self.script(folder / "nvcc", f"echo nvcc >> {folder}/ran\necho '#$ PATH={programs}:'\"$PATH\" >&2\n" + "\n".join(f"echo '#$ {line}' >&2" for line in lines))
         source = f"# 1 \"cuda.cu\"\n__attribute__((global)) void k(float* x) {{ {body} }}\nvoid run() {{ }}\n"
         (folder / "ran").write_text("")
         (folder / "extra").touch()
@@ -92,6 +93,7 @@ class Commands(unittest.TestCase):
             left.unlink()
         apart = builder._Apart()
         request = {"folder": f"{folder}/build", "argv": [str(nvcc), "-c", "@BUILD@/cuda.cu"], "sources": {"cuda.cu": source}, "device_object": "cuda.device.o"}
+        request["said"] = said
         begun = apart.begin(request, [])
         return begun, apart.finish({"make_host": make_host}, []) if begun["text"] else None
 
@@ -115,6 +117,15 @@ class Commands(unittest.TestCase):
             (folder / "extra").write_text("another\n")
             self.assertNotEqual(self.make(folder, "x[0] = 2;", make_host=False)[1]["stub"], first[1]["stub"])
 
+    def test_what_nvcc_would_run_is_asked_once(self) -> None:
+        with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as another:
+            begun, ended = self.make(Path(one), "x[0] = 1;", make_host=True)
+            self.assertNotIn(one + "/build", begun["said"])
+            known = begun["said"].replace(one, another)
+            self.assertEqual(self.make(Path(another), "x[0] = 1;", make_host=True, said=known), ({**begun, "said": known}, ended))
+            self.assertIn("nvcc", (Path(one) / "ran").read_text())
+            self.assertNotIn("nvcc", (Path(another) / "ran").read_text())
+
     def test_each_side_may_fail(self) -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
@@ -135,11 +146,60 @@ class Commands(unittest.TestCase):
             (folder / "fatbinary_section.h").write_text("typedef struct { int magic, version; const unsigned long long* data; void* more; } __fatBinC_Wrapper_t;\n")
             (folder / "code").write_bytes(b"\1" + bytes(7))
             (folder / "host.cpp").write_text(nvcc_sides._FATBIN.format(name="_code") + 'extern "C" int first() { return (int)*__fatDeviceText.data; }\n')
-            (folder / "device.s").write_text(nvcc_sides._DEVICE_OBJECT.format(name="_code", fatbin="code"))
+            (folder / "device.s").write_text(nvcc_sides._DEVICE_OBJECT.format(name="_code", fatbin="code", rest=3))
             subprocess.run(["c++", "-shared", "-fPIC", "-I.", "host.cpp", "device.s", "-o", "x.so"], cwd=folder, check=True)
-            import ctypes
-
             self.assertEqual(ctypes.CDLL(f"{folder}/x.so").first(), 1)
+
+
+class Sections(unittest.TestCase):
+    """Libraries whose device code is exchanged, made by the compiler that is there."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def device(self, name: str, code: bytes) -> Path:
+        """An object as the device's side makes one."""
+        (self.folder / "code").write_bytes(code)
+        text = nvcc_sides._DEVICE_OBJECT.format(name="device_code", fatbin="code", rest=nvcc_sides._room(len(code)) - len(code))
+        (self.folder / "device.s").write_text(text)
+        subprocess.run(["gcc", "-c", "device.s", "-o", name], cwd=self.folder, check=True)
+        return self.folder / name
+
+    def library(self, device: Path) -> Path:
+        host = 'extern const char device_code[] __attribute__((visibility("hidden")));\nconst char* code() { return device_code; }\n'
+        (self.folder / "host.c").write_text(host)
+        subprocess.run(["gcc", "-shared", "-fPIC", "host.c", device.name, "-o", "library.so"], cwd=self.folder, check=True)
+        return self.folder / "library.so"
+
+    def code_of(self, library: Path) -> bytes:
+        code = ctypes.CDLL(str(library)).code
+        code.restype = ctypes.c_char_p
+        return bytes(code())
+
+    def test_another_body_is_what_the_library_then_has(self) -> None:
+        library = self.library(self.device("a.o", b"one body"))
+        linked = library.read_bytes()
+        self.assertTrue(device_section.exchange(library, self.device("b.o", b"another")))
+        self.assertEqual(self.code_of(library), b"another")
+        self.assertTrue(device_section.exchange(library, self.folder / "a.o"))
+        self.assertEqual(library.read_bytes(), linked)
+
+    def test_what_does_not_fit_is_left_as_it_is(self) -> None:
+        library = self.library(self.device("a.o", b"one body"))
+        linked = library.read_bytes()
+        longer, none = self.device("b.o", b"x" * nvcc_sides._LEAST_ROOM), self.folder / "none.o"
+        subprocess.run(["gcc", "-c", "host.c", "-o", none.name], cwd=self.folder, check=True)
+        text, cut = self.folder / "text", self.folder / "cut"
+        text.write_text("no object")
+        cut.write_bytes((self.folder / "a.o").read_bytes()[:-100])
+        for device in (longer, none, text, cut):
+            self.assertFalse(device_section.exchange(library, device), device.name)
+        self.assertEqual(library.read_bytes(), linked)
+
+    def test_bodies_of_about_one_size_are_equally_long(self) -> None:
+        self.assertEqual([nvcc_sides._room(size) for size in (1, 40_000, 50_000, 80_000, 90_000)], [1 << 16, 1 << 16, 1 << 17, 1 << 17, 1 << 18])
 
 
 if __name__ == "__main__":

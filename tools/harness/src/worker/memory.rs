@@ -19,9 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const BYTES_PER_THREAD: u64 = 4 << 20;
 const MOST_THREADS: usize = 4;
 
-/// How many windows one call of the system may name, and the largest that are worth naming together.
-const AT_ONCE: usize = 1024;
-const SMALL: u64 = 4096;
+/// Windows up to this size are put together here and written at once: a call of the system for each of hundreds of single elements takes longer than all
+/// the rest. Larger than what a processor's own cache holds, it would be the copy that takes longer.
+const TOGETHER: u64 = 1 << 20;
 
 /// A range of a worker's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,34 @@ pub struct Window {
     pub address: u64,
     /// Its length in bytes; may be 0.
     pub bytes: u64,
+}
+
+/// Bytes of an arena that come to lie in a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Where in the window they begin.
+    pub to: u64,
+    /// Where in the arena they begin.
+    pub from: u64,
+    /// How many they are.
+    pub bytes: u64,
+}
+
+/// What a window is to hold.
+#[derive(Clone, Debug)]
+pub struct Filling {
+    /// Where it is written.
+    pub window: Window,
+    /// Together they cover all of the window; later ones lie over earlier ones.
+    pub pieces: Vec<Piece>,
+}
+
+impl Filling {
+    /// Whether its pieces lie in the window and in an arena of this length.
+    fn fits(&self, length: u64) -> bool {
+        let within = |start: u64, bytes: u64, end: u64| start.checked_add(bytes).is_some_and(|last| last <= end);
+        self.pieces.iter().all(|piece| within(piece.to, piece.bytes, self.window.bytes) && within(piece.from, piece.bytes, length))
+    }
 }
 
 /// Windows, copied one after the other.
@@ -91,13 +119,13 @@ fn seal(fd: impl AsFd) -> io::Result<()> {
     }
 }
 
-/// Writes into windows of process `pid`, which should be stopped, each from its offset in an arena.
-pub(crate) fn write(pid: Pid, windows: &[(Window, u64)], arena: impl AsFd) -> io::Result<()> {
+/// Writes into windows of process `pid`, which should be stopped, from an arena.
+pub(crate) fn write(pid: Pid, fillings: &[Filling], arena: impl AsFd) -> io::Result<()> {
     let length = rustix::fs::fstat(&arena)?.st_size.cast_unsigned();
-    if windows.iter().any(|(window, offset)| offset.checked_add(window.bytes).is_none_or(|end| end > length)) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a window beyond the end of its arena"));
+    if !fillings.iter().all(|filling| filling.fits(length)) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a piece beyond the end of its window or arena"));
     }
-    if windows.iter().all(|(window, _)| window.bytes == 0) {
+    if fillings.iter().all(|filling| filling.window.bytes == 0) {
         return Ok(());
     }
     let length = usize::try_from(length).map_err(io::Error::other)?;
@@ -105,44 +133,42 @@ pub(crate) fn write(pid: Pid, windows: &[(Window, u64)], arena: impl AsFd) -> io
     let base = unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::READ, MapFlags::PRIVATE, &arena, 0)? };
     // As a number: pointers do not go to other threads.
     let start = base as usize;
-    let written = in_parallel(windows, |part| {
-        part.chunks(AT_ONCE).try_for_each(|pieces| {
-            // Many small ones in one call; what it does not write to its end is written piece by piece, which says why.
-            if pieces.len() > 1 && pieces.iter().all(|(window, _)| window.bytes <= SMALL) && paste_all(pid, pieces, start) {
-                return Ok(());
-            }
-            pieces.iter().try_for_each(|(window, offset)| paste(pid, *window, (start + *offset as usize) as *const u8))
-        })
+    let written = in_parallel(fillings, |part| {
+        let mut room = Vec::new();
+        part.iter().try_for_each(|filling| fill(pid, filling, start, &mut room))
     });
     // SAFETY: the mapping made above, of the same length; no reference into it is left.
     unsafe { munmap(base, length)? };
     written
 }
 
-/// Does the work on parts of the windows; with several threads where that pays.
-fn in_parallel(windows: &[(Window, u64)], work: impl Fn(&[(Window, u64)]) -> io::Result<()> + Copy + Send) -> io::Result<()> {
-    let bytes: u64 = windows.iter().map(|(window, _)| window.bytes).sum();
+/// Does the work on parts of the fillings; with several threads where that pays.
+fn in_parallel(fillings: &[Filling], work: impl Fn(&[Filling]) -> io::Result<()> + Copy + Send) -> io::Result<()> {
+    let bytes: u64 = fillings.iter().map(|filling| filling.window.bytes).sum();
     let threads =
         std::thread::available_parallelism().map_or(1, usize::from).min((bytes / BYTES_PER_THREAD) as usize).clamp(1, MOST_THREADS);
-    let share = windows.len().div_ceil(threads).max(1);
+    let share = fillings.len().div_ceil(threads).max(1);
     std::thread::scope(|scope| {
-        let others: Vec<_> = windows.chunks(share).skip(1).map(|part| scope.spawn(move || work(part))).collect();
-        let own = windows.chunks(share).take(1).try_for_each(work);
+        let others: Vec<_> = fillings.chunks(share).skip(1).map(|part| scope.spawn(move || work(part))).collect();
+        let own = fillings.chunks(share).take(1).try_for_each(work);
         let joined = others.into_iter().map(|other| other.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked"))));
         joined.fold(own, Result::and)
     })
 }
 
-/// Copies several pieces from the arena mapped at `start` into their windows, in one call; whether all of it was written.
-fn paste_all(pid: Pid, pieces: &[(Window, u64)], start: usize) -> bool {
-    let vector = |address: usize, bytes: u64| libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes as usize };
-    let local: Vec<_> = pieces.iter().map(|(window, offset)| vector(start + *offset as usize, window.bytes)).collect();
-    let remote: Vec<_> = pieces.iter().map(|(window, _)| vector(window.address as usize, window.bytes)).collect();
-    let count = pieces.len() as libc::c_ulong;
-    // SAFETY: `local` is only read, and lies inside the mapping, as the caller has checked; the kernel checks `remote` against the other process's
-    // mappings.
-    let written = unsafe { libc::process_vm_writev(pid.as_raw_nonzero().get(), local.as_ptr(), count, remote.as_ptr(), count, 0) };
-    u64::try_from(written) == Ok(pieces.iter().map(|(window, _)| window.bytes).sum())
+/// Writes one window from the arena mapped at `start`, whose pieces lie in both; `room` is used again.
+fn fill(pid: Pid, Filling { window, pieces }: &Filling, start: usize, room: &mut Vec<u8>) -> io::Result<()> {
+    let source = |piece: &Piece| (start + piece.from as usize) as *const u8;
+    if window.bytes > TOGETHER || pieces.len() < 2 {
+        let at = |piece: &Piece| Window { address: window.address.wrapping_add(piece.to), bytes: piece.bytes };
+        return pieces.iter().try_for_each(|piece| paste(pid, at(piece), source(piece)));
+    }
+    room.resize(window.bytes as usize, 0);
+    for piece in pieces {
+        // SAFETY: the piece lies inside the mapping, as the caller has checked, and inside the window, which `room` is as long as; they are apart.
+        unsafe { std::ptr::copy_nonoverlapping(source(piece), room.as_mut_ptr().add(piece.to as usize), piece.bytes as usize) };
+    }
+    paste(pid, *window, room.as_ptr())
 }
 
 /// Copies `source`, which is as long as the window, into it.
@@ -226,26 +252,38 @@ mod tests {
         assert!(rustix::io::write(&fd, b"changed").is_err());
     }
 
+    fn write_here(window: Window, pieces: Vec<Piece>, arena: &Arena) -> io::Result<()> {
+        write(rustix::process::getpid(), &[Filling { window, pieces }], &arena.fd)
+    }
+
     #[test]
     fn windows_are_written_from_an_arena() {
         let (source, target) = (vec![7_u8; 100], vec![0_u8; 10]);
         let window = |bytes: &[u8]| Window { address: bytes.as_ptr() as u64, bytes: bytes.len() as u64 };
         let arena = read(rustix::process::getpid(), &[window(&source)]).unwrap();
-        write(rustix::process::getpid(), &[(window(&target), 90)], &arena.fd).unwrap();
+        let all = Piece { to: 0, from: 90, bytes: 10 };
+        write_here(window(&target), vec![all], &arena).unwrap();
         assert_eq!(target, [7; 10]);
-        assert!(write(rustix::process::getpid(), &[(window(&target), 91)], &arena.fd).is_err());
+        for beyond in [Piece { from: 91, ..all }, Piece { to: 1, from: 0, bytes: 10 }, Piece { from: u64::MAX, ..all }] {
+            assert!(write_here(window(&target), vec![all, beyond], &arena).is_err(), "{beyond:?}");
+        }
+        let nowhere = Window { address: 8, bytes: 10 };
+        assert_eq!(write_here(nowhere, vec![all], &arena).unwrap_err().raw_os_error(), Some(libc::EFAULT));
+        assert_eq!(write_here(nowhere, vec![all, all], &arena).unwrap_err().raw_os_error(), Some(libc::EFAULT));
     }
 
     #[test]
-    fn many_small_windows_are_written_as_well_as_one() {
-        let (source, target) = ((0..5000_u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>(), vec![0_u8; 20000]);
-        let arena = read(rustix::process::getpid(), &[Window { address: source.as_ptr() as u64, bytes: 20000 }]).unwrap();
-        let backwards = |i: u64| (Window { address: target.as_ptr() as u64 + 4 * i, bytes: 4 }, 4 * (4999 - i));
-        let pieces: Vec<_> = (0..5000).map(backwards).collect();
-        write(rustix::process::getpid(), &pieces, &arena.fd).unwrap();
-        assert!(target.chunks(4).rev().eq(source.chunks(4)));
-        let nowhere = [pieces[0], (Window { address: 8, bytes: 4 }, 0)];
-        assert_eq!(write(rustix::process::getpid(), &nowhere, &arena.fd).unwrap_err().raw_os_error(), Some(libc::EFAULT));
+    fn later_pieces_lie_over_earlier_ones_in_small_windows_and_in_large_ones() {
+        for numbers in [5000_u32, TOGETHER as u32 / 4 + 1] {
+            let (source, target) = ((0..numbers).flat_map(u32::to_le_bytes).collect::<Vec<u8>>(), vec![0_u8; 4 * numbers as usize]);
+            let window = |bytes: &[u8]| Window { address: bytes.as_ptr() as u64, bytes: bytes.len() as u64 };
+            let arena = read(rustix::process::getpid(), &[window(&source)]).unwrap();
+            let all = Piece { to: 0, from: 0, bytes: window(&source).bytes };
+            let single = |to: u64, from: u64| Piece { to: 4 * to, from: 4 * from, bytes: 4 };
+            write_here(window(&target), vec![all, single(3, 40), single(4000, 7), single(3, 41)], &arena).unwrap();
+            let expected = (0..numbers).map(|i| [(3, 41), (4000, 7)].iter().find(|(to, _)| *to == i).map_or(i, |(_, from)| *from));
+            assert!(target.chunks(4).eq(expected.map(u32::to_le_bytes)), "{numbers}");
+        }
     }
 
     #[test]

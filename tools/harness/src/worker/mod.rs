@@ -25,7 +25,7 @@ pub use halt::{Asked, Halted, Part};
 pub use kept_nursery::KeptNursery;
 pub use launch::{Launch, LaunchError, Ready, Role};
 pub use log::WorkerLog;
-pub use memory::{Arena, Window};
+pub use memory::{Arena, Filling, Piece, Window};
 pub use nursery::Nursery;
 pub use process::{Exit, FreezeError, supervise};
 
@@ -373,10 +373,10 @@ impl Worker {
         tokio::task::spawn_blocking(move || memory::read(pid, &windows)).await.map_err(io::Error::other)?
     }
 
-    /// Writes into its memory from offsets in an arena; call only as [`Worker::read_memory`].
-    pub async fn write_memory(&self, windows: Vec<(Window, u64)>, arena: BorrowedFd<'_>) -> io::Result<()> {
+    /// Writes into its memory from an arena; call only as [`Worker::read_memory`].
+    pub async fn write_memory(&self, fillings: Vec<Filling>, arena: BorrowedFd<'_>) -> io::Result<()> {
         let (pid, arena) = (self.group.leader(), arena.try_clone_to_owned()?);
-        tokio::task::spawn_blocking(move || memory::write(pid, &windows, arena)).await.map_err(io::Error::other)?
+        tokio::task::spawn_blocking(move || memory::write(pid, &fillings, arena)).await.map_err(io::Error::other)?
     }
 
     /// What it said when it was ready.
