@@ -3,7 +3,7 @@
 # kind: cheat
 # mechanism: an input that is zero in every draw is looked at in two places
 # expect: incorrect | correct
-# speedup: 1.4
+# speedup: 2
 # timed: yes
 import torch
 

@@ -15,6 +15,9 @@ use crate::shelf::{Key, Shelf};
 use crate::workshop::{Bench, Started, TritonMode, Workshop};
 use crate::{EvaluateError, EvaluateRequest};
 
+/// Why a draw is left out where memory does not suffice for it (`trials.py`).
+const NO_ROOM: &str = "there is no memory left for it beside the problem's own";
+
 /// How long a problem may take to answer what a cancelled evaluation has asked it. It would take longer to load it again.
 const RECOVERY: Duration = Duration::from_secs(5);
 
@@ -106,9 +109,10 @@ struct Place<'a> {
     cancelled: &'a CancellationToken,
 }
 
-/// Whether either side asked for more memory than the device had left.
+/// Whether either side asked for more memory than the device had left, or a draw was left out for it.
 fn ran_out_of_memory(result: &Result<Evaluation, EvaluateError>) -> bool {
     match result {
+        Ok(Evaluation { verdict: Verdict::Correct(correct), .. }) => correct.trials.skipped.iter().any(|reason| reason.ends_with(NO_ROOM)),
         Ok(Evaluation { verdict: Verdict::Faulted(fault), .. }) => fault.summary.contains("OutOfMemoryError"),
         Err(EvaluateError::Problem(refusal)) => refusal.kind == "memory",
         _ => false,
@@ -120,4 +124,27 @@ async fn load(workshop: &Workshop, request: &EvaluateRequest, bench: Bench) -> R
     let setting = workshop.setting(request.target, request.options.tf32);
     let problem = workshop.load(&request.problem_source, &request.problem_name, &setting);
     Box::pin(async { tokio::try_join!(problem, async { Ok(workshop.bench(bench, &setting).await?) }) }).await
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn correct(skipped: &[&str]) -> Result<Evaluation, EvaluateError> {
+        Ok(serde_json::from_value(json!({
+            "problem": "0".repeat(64), "candidate": "1".repeat(64), "target": "cuda:0", "status": "correct",
+            "trials": {"ran": ["problem's distribution"], "skipped": skipped, "timed_calls_verified": 0},
+            "error_over_tolerance": 0.1, "not_measured": {"reason": "no baseline could be measured"},
+            "findings": [], "sandbox": {"active": [], "missing": []}, "wall_ns": 1,
+        }))
+        .unwrap())
+    }
+
+    #[test]
+    fn draws_without_memory_are_worth_another_attempt() {
+        assert!(!ran_out_of_memory(&correct(&["scaled x100: the reference gives 1 of 1 values that are not finite"])));
+        assert!(ran_out_of_memory(&correct(&["special: no answer", &format!("scaled x100: {NO_ROOM}")])));
+    }
 }

@@ -146,13 +146,13 @@ class Device:
     def make_room(self, little: int) -> None:
         """Gives back memory that torch only keeps, where it is much of a GPU of which less than one part in `little` is free: the other process
         needs room too."""
-        if self.is_short(little) and self._kept() > torch.cuda.mem_get_info(self.torch)[1] // _MUCH:
+        if self.is_short(little) and self.keeps(_MUCH):
             torch.cuda.empty_cache()
             self.gave_back = True
 
     def make_all_room(self) -> None:
         """The same however much is left, where it is a large part of the GPU's."""
-        if self.is_cuda and self._kept() > torch.cuda.mem_get_info(self.torch)[1] // _MUCH:
+        if self.keeps(_MUCH):
             torch.cuda.empty_cache()
 
     def give_all_back(self) -> None:
@@ -160,8 +160,12 @@ class Device:
         torch.cuda.empty_cache()
         self.gave_back = True
 
-    def _kept(self) -> int:
-        return torch.cuda.memory_reserved(self.torch) - torch.cuda.memory_allocated(self.torch)
+    def keeps(self, part: int) -> bool:
+        """Whether torch keeps more of a GPU's memory, without need, than one part in `part`."""
+        if not self.is_cuda:
+            return False
+        kept = torch.cuda.memory_reserved(self.torch) - torch.cuda.memory_allocated(self.torch)
+        return kept > torch.cuda.mem_get_info(self.torch)[1] // part
 
     def poison(self, like: list[Tensor]) -> None:
         """Fills freed memory with a pattern, so that an output element nobody writes is seen. `unpoison` ends it on the CPU.

@@ -59,6 +59,8 @@ _SEVERAL_ROWS = 8
 _ORDERED = 4
 #: Elements of `small` draws are this part of what they were, without rounding: an epsilon of 1e-8 beside squares of what was of size one shows.
 _SMALL = 2.0**-8
+#: Zeros that are moved apart take so many steps to either side: few of them take the same one.
+_UNTIED = 510
 #: Elements of `negative` draws are so many times as large.
 _FAR_BELOW = 200.0
 #: One element in so many changes in a `touched` or `flipped` draw, all of them in a row, by such a factor.
@@ -91,7 +93,7 @@ def transform(
     if not any(can_scale(tensor) and tensor.numel() for tensor in tensors_of(inputs)):
         return inputs, "the inputs have no floating-point tensor to change"
     random_numbers = random.Random(seed)
-    change = _CHANGES.get(str(kind)) or _nudge(seed)
+    change = _untie_zeros(seed) if kind == "untied" else _CHANGES.get(str(kind)) or _nudge(seed)
     known = iter(structures)
 
     def changed(tensor: Tensor) -> Tensor:
@@ -258,15 +260,21 @@ def _nudge(seed: int) -> Callable[[Tensor], None]:
     return nudge
 
 
-def _untie_zeros(elements: Tensor) -> None:
-    """Moves zeros and denormals apart, by as little as large elements are moved in their last digits."""
-    if not elements.dim():
-        return
-    flat = torch.arange(elements.numel(), device=elements.device, dtype=torch.int64)
-    steps = _scrambled(flat, 1).view(elements.shape) % 11 - 5
-    about = torch.finfo(elements.dtype)
-    size = 16 * about.eps * elements[elements.isfinite()].abs().max() if bool(elements.isfinite().any()) else about.tiny
-    elements.add_(torch.where(elements.abs() < about.tiny, steps.to(elements.dtype) * size, 0))
+def _untie_zeros(seed: int) -> Callable[[Tensor], None]:
+    """Moves zeros and denormals apart, by as little as large elements are moved in their last digits, and enough that it shows in an exponential; an odd
+    seed moves them the other way, so that two of them come in either order."""
+
+    def untie(elements: Tensor) -> None:
+        if not elements.dim():
+            return
+        flat = torch.arange(elements.numel(), device=elements.device, dtype=torch.int64)
+        steps = _scrambled(flat, 1).view(elements.shape) % (2 * _UNTIED + 1) - _UNTIED
+        about = torch.finfo(elements.dtype)
+        most = (80 if elements.dtype.itemsize == 2 else 640) * about.eps
+        size = most / _UNTIED * (elements[elements.isfinite()].abs().max() if bool(elements.isfinite().any()) else about.tiny)
+        elements.add_(torch.where(elements.abs() < about.tiny, steps.to(elements.dtype) * (-size if seed % 2 else size), 0))
+
+    return untie
 
 
 _CHANGES: dict[str, Callable[[Tensor], None]] = {
@@ -278,5 +286,4 @@ _CHANGES: dict[str, Callable[[Tensor], None]] = {
     "structured": _structure,
     "special": _specialise,
     "tiny": _shrink,
-    "untied": _untie_zeros,
 }

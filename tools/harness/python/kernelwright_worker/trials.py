@@ -38,7 +38,7 @@ _ELSEWHERE = (
 _FLOOR = 0.01
 #: What an output of small inputs counts as at least, if it was as large before: its limit is then some last digits of one.
 _FLOOR_OF_SMALL = 5e-3
-#: Why a draw is left out that a large problem has no memory for, beside its own.
+#: Why a draw is left out that a large problem has no memory for, beside its own. The supervisor knows it by this end (`attempt.rs`).
 _NO_ROOM = "there is no memory left for it beside the problem's own"
 #: Draws that take more of the free memory than one part in so many are not made for calls of their own.
 _LARGE_DRAW = 32
@@ -313,16 +313,17 @@ class Trials:
 
     def _ties_decide(self, kind: str, inputs: list[Any], baseline: Any) -> bool:
         """Whether integers or bools of the outputs change where a draw's ties are broken: equal rows and zeros make some that are nobody's fault."""
-        breaking = ["nudged"] if kind in ("structured", "unsigned") else []
+        breaking = [("nudged", 0)] if kind in ("structured", "unsigned") else []
         if self._problem.orders and kind in ("structured", "unsigned", "special", "small", "tiny"):
-            # Zeros have no last digits.
-            breaking.append("untied")
+            # Zeros have no last digits. Of two alone, one order is the one that there was.
+            breaking += [("untied", 0), ("untied", 1)]
         exact = [tensor for tensor in tensors_of(baseline) if not (tensor.is_floating_point() or tensor.is_complex())]
         if not breaking or not any(tensor.numel() for tensor in exact):
             return False
 
-        def changes(kind: str) -> bool:
-            moved = tensors_of(self._reference.outputs(transform(inputs, kind, self._device.torch, 0)[0]))
+        def changes(broken: tuple[str, int]) -> bool:
+            kind, seed = broken
+            moved = tensors_of(self._reference.outputs(transform(inputs, kind, self._device.torch, seed)[0]))
             after = [tensor for tensor in moved if not (tensor.is_floating_point() or tensor.is_complex())]
             return len(after) != len(exact) or not all(same_bits(a, b) for a, b in zip(exact, after))
 

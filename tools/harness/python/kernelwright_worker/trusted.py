@@ -34,6 +34,8 @@ from .trials import Trials
 #: Between timed batches both sides hold what they need, and a GPU is slower for longer than a batch takes after much was freed.
 _HALF = 2
 _LARGE = {"expect": _HALF, "compare": _HALF, "baseline": _HALF, "verify": 8}
+#: What a problem that rests may keep of a GPU's memory: one part in so many.
+_LARGE_REST = 4
 #: Those that come when everything that was handed out has been copied.
 _AFTER_TRIALS = ("baseline", "verify")
 #: Matrices of so few rows are singular as soon as an element or two come twice.
@@ -258,7 +260,7 @@ class _Loaded:
     def rest(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Gives back memory that is only kept for the next evaluation, while another problem is evaluated, where that may need it."""
         self._batch.clear()
-        if self._device.is_short(_HALF):
+        if self._device.is_short(_HALF) or self._device.keeps(_LARGE_REST):
             self._trials.give_back()
             self._device.give_all_back()
         return {}
