@@ -16,7 +16,8 @@
 //! nothing that is reported by them is believed. A [`Unit`] is stored under a key of all that its compiler is given (text, every argument, what
 //! is installed), and what a hostile argument makes of it is found by whoever gives the same arguments to the same text, which
 //! is the same candidate for all that matters. Compilers run confined, in a scratch folder that only one unit has had, and see of the cache only
-//! the headers in [`headers`]; candidates see none of it. Only supervisors write to it, after the process that made a file has ended,
+//! the headers in [`headers`]; candidates see none of it. A library is made of another candidate's only where that was linked by the same command from
+//! the same files but for the device's code, which is data. Only supervisors write to the cache, after the process that made a file has ended,
 //! and candidates are given copies, never links.
 
 mod cache;
