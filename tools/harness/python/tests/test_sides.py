@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import shutil
 import stat
 import subprocess
 import tempfile
@@ -174,7 +175,8 @@ class Sections(unittest.TestCase):
         return self.folder / "library.so"
 
     def code_of(self, library: Path) -> bytes:
-        code = ctypes.CDLL(str(library)).code
+        # A copy: what is loaded must not be written to any more.
+        code = ctypes.CDLL(shutil.copy(library, self.folder / f"{len(list(self.folder.iterdir()))}.so")).code
         code.restype = ctypes.c_char_p
         return bytes(code())
 
