@@ -59,8 +59,9 @@ _SEVERAL_ROWS = 8
 _ORDERED = 4
 #: Elements of `small` draws are this part of what they were, without rounding: an epsilon of 1e-8 beside squares of what was of size one shows.
 _SMALL = 2.0**-8
-#: Zeros that are moved apart take so many steps to either side: few of them take the same one.
-_UNTIED = 510
+#: Zeros that are moved apart take so many steps to either side: few of them take the same one, and with this key those that draws put first in a row take
+#: steps that differ much.
+_UNTIED, _UNTIED_KEY = 510, 1423
 #: Elements of `negative` draws are so many times as large.
 _FAR_BELOW = 200.0
 #: One element in so many changes in a `touched` or `flipped` draw, all of them in a row, by such a factor.
@@ -268,7 +269,7 @@ def _untie_zeros(seed: int) -> Callable[[Tensor], None]:
         if not elements.dim():
             return
         flat = torch.arange(elements.numel(), device=elements.device, dtype=torch.int64)
-        steps = _scrambled(flat, 1).view(elements.shape) % (2 * _UNTIED + 1) - _UNTIED
+        steps = _scrambled(flat, _UNTIED_KEY).view(elements.shape) % (2 * _UNTIED + 1) - _UNTIED
         about = torch.finfo(elements.dtype)
         most = (80 if elements.dtype.itemsize == 2 else 640) * about.eps
         size = most / _UNTIED * (elements[elements.isfinite()].abs().max() if bool(elements.isfinite().any()) else about.tiny)
