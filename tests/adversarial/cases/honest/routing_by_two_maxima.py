@@ -1,7 +1,7 @@
 # problem: routing
 # target: both
 # kind: honest
-# mechanism: the best two by taking the maximum twice, which puts experts with equal scores in another order than topk
+# mechanism: the best two by taking the maximum twice, which puts experts with equal scores in another order than topk, also where a draw has two zeros alone
 # expect: correct
 import torch
 
