@@ -23,6 +23,10 @@ const MOST_THREADS: usize = 4;
 /// the rest. Larger than what a processor's own cache holds, it would be the copy that takes longer.
 const TOGETHER: u64 = 1 << 20;
 
+/// How many pieces of a larger one are named in one call of the system, and the largest that are worth naming together.
+const AT_ONCE: usize = 1024;
+const SMALL: u64 = 4096;
+
 /// A range of a worker's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -161,7 +165,11 @@ fn fill(pid: Pid, Filling { window, pieces }: &Filling, start: usize, room: &mut
     let source = |piece: &Piece| (start + piece.from as usize) as *const u8;
     if window.bytes > TOGETHER || pieces.len() < 2 {
         let at = |piece: &Piece| Window { address: window.address.wrapping_add(piece.to), bytes: piece.bytes };
-        return pieces.iter().try_for_each(|piece| paste(pid, at(piece), source(piece)));
+        let several = pieces.chunk_by(|one, next| one.bytes.max(next.bytes) <= SMALL).flat_map(|group| group.chunks(AT_ONCE));
+        // What is not written to its end together is written piece by piece, which says why.
+        return several
+            .filter(|several| several.len() == 1 || !paste_all(pid, *window, several, start))
+            .try_for_each(|several| several.iter().try_for_each(|piece| paste(pid, at(piece), source(piece))));
     }
     room.resize(window.bytes as usize, 0);
     for piece in pieces {
@@ -169,6 +177,18 @@ fn fill(pid: Pid, Filling { window, pieces }: &Filling, start: usize, room: &mut
         unsafe { std::ptr::copy_nonoverlapping(source(piece), room.as_mut_ptr().add(piece.to as usize), piece.bytes as usize) };
     }
     paste(pid, *window, room.as_ptr())
+}
+
+/// Copies several pieces from the arena mapped at `start` into their window, in their order and in one call; whether all of it was written.
+fn paste_all(pid: Pid, window: Window, pieces: &[Piece], start: usize) -> bool {
+    let vector = |address: usize, bytes: u64| libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes as usize };
+    let local: Vec<_> = pieces.iter().map(|piece| vector(start + piece.from as usize, piece.bytes)).collect();
+    let remote: Vec<_> = pieces.iter().map(|piece| vector(window.address.wrapping_add(piece.to) as usize, piece.bytes)).collect();
+    let count = pieces.len() as libc::c_ulong;
+    // SAFETY: `local` is only read, and lies inside the mapping, as the caller has checked; the kernel checks `remote` against the other process's
+    // mappings.
+    let written = unsafe { libc::process_vm_writev(pid.as_raw_nonzero().get(), local.as_ptr(), count, remote.as_ptr(), count, 0) };
+    u64::try_from(written) == Ok(pieces.iter().map(|piece| piece.bytes).sum())
 }
 
 /// Copies `source`, which is as long as the window, into it.
@@ -280,9 +300,15 @@ mod tests {
             let arena = read(rustix::process::getpid(), &[window(&source)]).unwrap();
             let all = Piece { to: 0, from: 0, bytes: window(&source).bytes };
             let single = |to: u64, from: u64| Piece { to: 4 * to, from: 4 * from, bytes: 4 };
-            write_here(window(&target), vec![all, single(3, 40), single(4000, 7), single(3, 41)], &arena).unwrap();
-            let expected = (0..numbers).map(|i| [(3, 41), (4000, 7)].iter().find(|(to, _)| *to == i).map_or(i, |(_, from)| *from));
+            let backwards = (0..3000).map(|i| single(i, 2999 - i));
+            let pieces: Vec<_> = [all].into_iter().chain(backwards).chain([single(3, 40), single(4000, 7), single(3, 41)]).collect();
+            write_here(window(&target), pieces.clone(), &arena).unwrap();
+            let otherwise = |i: u32| if i < 3000 { 2999 - i } else { i };
+            let expected =
+                (0..numbers).map(|i| [(3, 41), (4000, 7)].iter().find(|(to, _)| *to == i).map_or(otherwise(i), |(_, from)| *from));
             assert!(target.chunks(4).eq(expected.map(u32::to_le_bytes)), "{numbers}");
+            let nowhere = Window { address: 8, ..window(&target) };
+            assert_eq!(write_here(nowhere, pieces[1..].to_vec(), &arena).unwrap_err().raw_os_error(), Some(libc::EFAULT));
         }
     }
 
