@@ -167,8 +167,8 @@ impl Workshop {
         Ok(started)
     }
 
-    /// Starts a worker for the next candidate and has it open its device, while this candidate is built and first run: a GPU takes longer
-    /// for that than for most kernels. Goes on by itself; [`Workshop::quiet`] waits for it.
+    /// Starts a worker for the next candidate and has it open its device, before this candidate is timed: a GPU takes longer for that than for
+    /// most kernels. Goes on by itself; [`Workshop::quiet`] waits for it.
     pub(crate) async fn prepare_next(&self, bench: Bench, setting: Setting) {
         let mut slot = self.inner.spare(setting.target).lock_owned().await;
         let inner = Arc::clone(&self.inner);

@@ -83,7 +83,7 @@ impl Evaluator {
             until(cancelled, load(workshop, case.request, bench)).await??
         };
         // Whoever evaluates a second candidate of a problem goes on with a third.
-        case.next = (is_known && case.request.target.backend == Backend::Cuda).then_some(bench);
+        case.next = is_known.then_some(bench);
         match Box::pin(case.evaluate(&mut problem, started, sanitizer, say, cancelled)).await {
             Ok(evaluation) => {
                 self.put_back(loaded, key.clone(), problem).await;

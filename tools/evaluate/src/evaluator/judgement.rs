@@ -12,9 +12,9 @@ use crate::deep_check::{self, Examination, Sanitizer};
 use crate::problem::Problem;
 use crate::verdict::{Stop, deciding_finding};
 use crate::workshop::{Started, TritonMode};
-use crate::{EvaluateError, afterwards, launches};
+use crate::{EvaluateError, Limits, afterwards, launches};
 
-/// The device has to hold the inputs of a call so often.
+/// A GPU, or what a candidate may have on processors, has to hold the inputs of a call so often.
 const OVERLAP: u64 = 64;
 
 impl Case<'_> {
@@ -43,7 +43,7 @@ impl Case<'_> {
         let noticed = candidate.noticed();
         let slowed = outcome.as_mut().ok().filter(|correct| afterwards::is_called_for(problem, correct));
         // The deep check needs the memory.
-        if can_overlap(problem) && sanitizer.is_none() && slowed.is_none() {
+        if can_overlap(problem, &self.limits) && sanitizer.is_none() && slowed.is_none() {
             self.workshop.end(self.request.target, candidate).await;
         } else {
             candidate.end().await;
@@ -103,11 +103,10 @@ impl Case<'_> {
     }
 }
 
-/// Whether a candidate's process may still be ending while the next one is built and tried: on processors it would take their time, and of large
-/// inputs there may be no room for more.
-fn can_overlap(problem: &Problem) -> bool {
-    let inputs = problem.base_bytes().saturating_mul(OVERLAP);
-    problem.facts.device_memory.is_some_and(|memory| inputs <= memory)
+/// Whether a candidate's process may still be ending while the next one is built: of large inputs there may be no room for more.
+fn can_overlap(problem: &Problem, limits: &Limits) -> bool {
+    let memory = problem.facts.device_memory.unwrap_or(limits.memory.0);
+    problem.base_bytes().saturating_mul(OVERLAP) <= memory
 }
 
 fn degraded(sandbox: &Sandbox) -> Option<Finding> {

@@ -5,6 +5,7 @@ Both roles run this code on their own copies, so that the trusted side can compu
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,9 @@ from .layout import WORDS, Layout, can_scale, editable_copy, fresh_copy, window_
 from .structure import Structure
 from .trees import decode, encode, map_tensors, tensors_of
 
+# Bound now: a candidate may put another in its place.
+_memmove = ctypes.memmove
+
 #: Leading dimensions are counted together until there are this many rows; as in the supervisor.
 _ROWS = 64
 #: How many single elements are stirred at most, and what numbers are reduced by to choose them; as in the supervisor.
@@ -25,6 +29,8 @@ _SPOTS, _PRIME = 512, (1 << 31) - 1
 _MOST_SPOTS = 1 << 16
 #: Bytes of a tensor up to which launching kernels costs more than what they do.
 _SMALL = 16 << 20
+#: Bytes that torch's threads copy no sooner than one.
+_OF_ONE_THREAD = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -151,12 +157,25 @@ def write_each(windows: list[Tensor], tensor: Tensor, wanted: list[Recipe], stru
         return
     moves = Moves.of(tensor, structure)
     flat, spots = words_of(tensor), moves.spots(wanted)
+    copy = _move if flat.device.type == windows[0].device.type == "cpu" and windows[0].numel() <= _OF_ONE_THREAD else _copy
+    # Taken apart once: to index for each of hundreds of calls takes longer than to write them.
+    places, singles = (spots[0].unbind(0), flat[spots[1]].unbind(0)) if spots is not None else ((), ())
     for number, (window, recipe) in enumerate(zip(windows, wanted, strict=True)):
         to = window.view(flat.dtype)
         for place, source, count in moves.runs(recipe):
-            to[place : place + count].copy_(flat[source : source + count])
-        if spots is not None and recipe.stir:
-            to[spots[0][number]] = flat[spots[1][number]]
+            copy(to, place, flat, source, count)
+        if places and recipe.stir:
+            to.index_copy_(0, places[number], singles[number])
+
+
+def _copy(to: Tensor, place: int, flat: Tensor, source: int, count: int) -> None:
+    to[place : place + count].copy_(flat[source : source + count])
+
+
+def _move(to: Tensor, place: int, flat: Tensor, source: int, count: int) -> None:
+    """The same on the host, where views of both would take several times as long as what is copied of a small tensor."""
+    unit = flat.itemsize
+    _memmove(to.data_ptr() + place * unit, flat.data_ptr() + source * unit, count * unit)
 
 
 def words_of(tensor: Tensor) -> Tensor:

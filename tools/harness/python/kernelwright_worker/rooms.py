@@ -24,6 +24,8 @@ _PAGE = 4096
 _STARTS = random.Random(0).sample(range(0, _PAGE, 64), _PAGE // 64)
 #: Tensors of one call begin at places that are this far from each other in that order.
 _APART = 23
+#: Bytes on the host that are kept for the next batches: to make so many pages anew takes longer than all else of the first one.
+_KEPT = 256 << 20
 
 
 class Rooms:
@@ -35,17 +37,20 @@ class Rooms:
 
     def at_least(self, count: int, like: list[Tensor]) -> list[list[Tensor]]:
         """One window per tensor for each of `count` calls; new ones hold the values of `like`."""
-        missing = range(len(self._calls), count)
         sources = [window_of(tensor.detach()) for tensor in like]
+        if self._calls and [window.numel() for window in self._calls[0]] != [source.numel() for source in sources]:
+            self._calls.clear()
+        missing = range(len(self._calls), count)
         if missing and self._device.type == "cpu":
             self._calls.extend(_mapped(sources, missing))
         elif missing:
             self._calls.extend([window_of(fresh_copy(tensor.detach(), self._device)) for tensor in like] for _ in missing)
         return self._calls[:count]
 
-    def clear(self) -> None:
-        """Gives the memory back."""
-        self._calls.clear()
+    def clear(self, *, entirely: bool = False) -> None:
+        """Gives the memory back; unless `entirely`, not where it is little."""
+        if entirely or self._device.type != "cpu" or sum(window.numel() for call in self._calls for window in call) > _KEPT:
+            self._calls.clear()
 
 
 def _mapped(sources: list[Tensor], calls: range) -> list[list[Tensor]]:

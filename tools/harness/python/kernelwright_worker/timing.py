@@ -188,9 +188,9 @@ class Batch:
         self._collect()
         self._freeze()
 
-    def clear(self) -> None:
-        """Drops inputs and outputs, and what the collector finds."""
-        self._rooms.clear()
+    def clear(self, *, entirely: bool = False) -> None:
+        """Drops inputs and outputs, and what the collector finds; `entirely` with what would only serve the next batches."""
+        self._rooms.clear(entirely=entirely)
         self._drop()
 
     def _drop(self) -> None:

@@ -259,7 +259,7 @@ class _Loaded:
 
     def rest(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Gives back memory that is only kept for the next evaluation, while another problem is evaluated, where that may need it."""
-        self._batch.clear()
+        self._batch.clear(entirely=True)
         if self._device.is_short(_HALF) or self._device.keeps(_LARGE_REST):
             self._trials.give_back()
             self._device.give_all_back()

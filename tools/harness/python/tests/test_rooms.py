@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import unittest
+from unittest import mock
 
 from support import DEVICES, ROOT
 
@@ -54,6 +55,23 @@ class TestRooms(unittest.TestCase):
         first = [window.data_ptr() for (window,) in rooms.at_least(2, like)]
         self.assertEqual([window.data_ptr() for (window,) in rooms.at_least(5, like)][:2], first)
         self.assertEqual(len(rooms.at_least(1, like)), 1)
+
+    def test_little_memory_is_kept_for_tensors_of_the_same_sizes(self) -> None:
+        rooms, like = Rooms(torch.device("cpu")), [torch.zeros(1000)]
+
+        def places(tensors: list[torch.Tensor], count: int = 2) -> list[int]:
+            return [window.data_ptr() for windows in rooms.at_least(count, tensors) for window in windows]
+
+        first = places(like)
+        rooms.clear()
+        self.assertEqual(places(like), first)
+        other = rooms.at_least(2, [torch.ones(500), torch.ones(3)])
+        self.assertEqual([window.numel() for windows in other for window in windows], [2000, 12, 2000, 12])
+        for entirely, most in ((True, 1 << 20), (False, 100)):
+            with self.subTest(entirely=entirely), mock.patch("kernelwright_worker.rooms._KEPT", most):
+                windows = rooms.at_least(2, like)
+                rooms.clear(entirely=entirely)
+                self.assertFalse(any(window is kept for (window,), (kept,) in zip(windows, rooms.at_least(2, like))))
 
     def test_calls_begin_at_every_place_of_a_page_and_in_the_same_order_everywhere(self) -> None:
         like = [torch.zeros(1 << 16), torch.zeros(1 << 16)]
