@@ -108,7 +108,7 @@ pub enum SuiteVerb {
 /// Which problems.
 #[derive(Debug, Args)]
 pub struct Chosen {
-    /// aten, kernelbench:PATH, or problem files
+    /// aten, kernelbench:PATH, or problem files and folders of them
     #[arg(value_name = "SUITE")]
     pub suite: Vec<String>,
     /// Only problems with this in their name; several with a comma. One with = in front is a whole name

@@ -15,15 +15,15 @@ pub enum Source {
     Aten,
     /// KernelBench: its repository, the folder with its levels, or one level.
     KernelBench(PathBuf),
-    /// Problem files.
+    /// Problem files, some of them perhaps all of a folder.
     Files(Vec<PathBuf>),
 }
 
 /// A suite cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// The name is none of the known ones, and no file.
-    #[error("there is no suite and no problem file `{0}`")]
+    /// The name is none of the known ones, and no file or folder.
+    #[error("there is no suite and no problem file or folder `{0}`")]
     Unknown(String),
     /// Suites are run one at a time; files go together.
     #[error("`{0}` cannot be run together with others")]
@@ -51,9 +51,13 @@ impl SourceError {
     /// What to try, in a sentence.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Unknown(_) => "name `aten`, `kernelbench:PATH` or problem files; `kernelwright suite list` lists the suites",
-            Self::Together(_) => "name one suite, or any number of problem files",
-            Self::Empty(_) => "name KernelBench's repository, its folder with level1 to level3, or one of those",
+            Self::Unknown(_) => {
+                "name `aten`, `kernelbench:PATH`, problem files or folders of them; `kernelwright suite list` lists the suites"
+            }
+            Self::Together(_) => "name one suite, or any number of problem files and folders",
+            Self::Empty(_) => {
+                "name a folder with problem files: for KernelBench its repository, the folder with level1 to level3, or one of those"
+            }
             Self::Unreadable { .. } => "check the path and its permissions",
             Self::Harness(error) => error.hint(),
             Self::Generated(_) => "remove the folder `suites` in kernelwright's cache and run it again",
@@ -71,12 +75,16 @@ impl Source {
                 None => Self::Aten,
             }),
             (Some(word), _) => Err(SourceError::Together(word.clone())),
-            (None, files) => {
-                let paths: Vec<PathBuf> = files.iter().map(|file| folder.join(file)).collect();
-                match paths.iter().zip(files).find(|(path, _)| !path.is_file()) {
-                    Some((_, file)) => Err(SourceError::Unknown(file.clone())),
-                    None => Ok(Self::Files(paths)),
+            (None, words) => {
+                let mut files = Vec::new();
+                for word in words {
+                    match folder.join(word) {
+                        path if path.is_file() => files.push(path),
+                        path if path.is_dir() => files.extend(some(files_of(&path)?, &path)?),
+                        _ => return Err(SourceError::Unknown(word.clone())),
+                    }
                 }
+                Ok(Self::Files(files))
             }
         }
     }
@@ -91,10 +99,9 @@ impl Source {
             }
             Self::KernelBench(path) => kernelbench(path),
             Self::Files(paths) => {
-                let name = |path: &PathBuf| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
                 let mut problems: Vec<Problem> = Vec::new();
                 for path in paths {
-                    let mut name = name(path);
+                    let mut name = stem(path);
                     if problems.iter().any(|known| known.name == name) {
                         name = path.with_extension("").display().to_string();
                     }
@@ -140,26 +147,36 @@ fn kernelbench(path: &Path) -> Result<Suite, SourceError> {
         let level = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
         problems = folder_of(root, &format!("{level}/"))?;
     }
-    if problems.is_empty() {
-        return Err(SourceError::Empty(path.to_path_buf()));
-    }
-    Ok(Suite { name: "kernelbench".to_owned(), problems, excluded: vec![] })
+    Ok(Suite { name: "kernelbench".to_owned(), problems: some(problems, path)?, excluded: vec![] })
 }
 
-/// The Python files of a folder, those that begin with a number in its order.
+/// The problems of a folder.
 fn folder_of(folder: &Path, prefix: &str) -> Result<Vec<Problem>, SourceError> {
+    files_of(folder)?.iter().map(|path| read(path, format!("{prefix}{}", stem(path)))).collect()
+}
+
+/// The Python files of a folder, those that begin with a number in its order; what begins with an underscore is no problem.
+fn files_of(folder: &Path) -> Result<Vec<PathBuf>, SourceError> {
     let unreadable = |source| SourceError::Unreadable { path: folder.to_path_buf(), source };
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
-        if path.extension().is_some_and(|ending| ending == "py") {
+        if path.extension().is_some_and(|ending| ending == "py") && !stem(&path).starts_with('_') {
             paths.push(path);
         }
     }
-    let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let number = |path: &Path| stem(path).split('_').next().and_then(|number| number.parse::<u32>().ok()).unwrap_or(u32::MAX);
     paths.sort_by_key(|path| (number(path), stem(path)));
-    paths.iter().map(|path| read(path, format!("{prefix}{}", stem(path)))).collect()
+    Ok(paths)
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// What there is of something in a folder; an error where that is nothing.
+fn some<T>(found: Vec<T>, folder: &Path) -> Result<Vec<T>, SourceError> {
+    if found.is_empty() { Err(SourceError::Empty(folder.to_path_buf())) } else { Ok(found) }
 }
 
 fn read(path: &Path, name: String) -> Result<Problem, SourceError> {
@@ -198,8 +215,8 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_a_suite_or_a_file() {
-        let files = folder(&["a.py", "b/a.py"]);
+    fn a_word_is_a_suite_a_file_or_a_folder() {
+        let files = folder(&["a.py", "b/a.py", "c/10_z.py", "c/9_y.py", "c/__init__.py", "c/README.md", "d/README.md"]);
         let parse = |words: &[&str]| Source::parse(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>(), files.path());
         assert_eq!(parse(&["aten"]).unwrap(), Source::Aten);
         assert_eq!(parse(&["kernelbench:x"]).unwrap(), Source::KernelBench(files.path().join("x")));
@@ -208,6 +225,8 @@ mod tests {
         let suite = parse(&["a.py", "b/a.py"]).unwrap().load(None, files.path(), || {}).unwrap();
         assert_eq!(suite.problems[0].name, "a");
         assert!(suite.problems[1].name.ends_with("b/a"), "{:?}", names(&suite));
+        assert_eq!(names(&parse(&["c", "a.py"]).unwrap().load(None, files.path(), || {}).unwrap()), ["9_y", "10_z", "a"]);
+        assert!(matches!(parse(&["a.py", "d"]), Err(SourceError::Empty(path)) if path.ends_with("d")));
     }
 
     #[test]

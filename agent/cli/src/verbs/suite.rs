@@ -26,7 +26,7 @@ use crate::suite::{Suite, run as runner};
 const SUITES: &str = "\
 aten               one problem per ATen operator, generated from PyTorch's OpInfo database
 kernelbench:PATH   KernelBench's levels 1 to 3: its repository, the folder with its levels, or one of them
-FILE...            problem files of your own";
+PATH...            problem files of your own, or folders of them";
 
 pub fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     match &args.verb {
@@ -75,7 +75,9 @@ fn show(context: &Context, problem: &str, python: Option<&String>) -> Result<Exi
 /// The chosen problems; at least one.
 fn load(context: &Context, chosen: &Chosen, settings: &Settings) -> Result<Suite, Failure> {
     if chosen.suite.is_empty() {
-        return Err(Failure::new(Exit::Usage, "no suite is named").hint("name `aten`, `kernelbench:PATH` or problem files"));
+        return Err(
+            Failure::new(Exit::Usage, "no suite is named").hint("name `aten`, `kernelbench:PATH`, problem files or folders of them")
+        );
     }
     let source = Source::parse(&chosen.suite, &context.environment.folder)?;
     let generating = || context.printer.say("generating the suite, which takes about a minute the first time");
