@@ -191,9 +191,18 @@ impl Candidate {
         self.ask(Phase::Run, "forget", json!({"entries": entries}), &[]).await.map(drop)
     }
 
-    /// One call on freed memory filled with a pattern.
+    /// One call on freed memory filled with a pattern, from the module's first state on.
     pub(crate) async fn run(&mut self, entry: u32, given: &Given) -> Result<Call, Stop> {
-        let reply = self.ask(Phase::Run, "run", json!({"entry": entry, "poison": true}), &[]).await?;
+        self.call(entry, given, false).await
+    }
+
+    /// The same in the state that the last call has left.
+    pub(crate) async fn go_on_with(&mut self, entry: u32, given: &Given) -> Result<Call, Stop> {
+        self.call(entry, given, true).await
+    }
+
+    async fn call(&mut self, entry: u32, given: &Given, goes_on: bool) -> Result<Call, Stop> {
+        let reply = self.ask(Phase::Run, "run", json!({"entry": entry, "poison": true, "goes_on": goes_on}), &[]).await?;
         let Claim { outputs, tensors } = claim(reply.ok)?;
         let written = wire::written_bytes(&tensors, &given.located);
         let returns_inputs = wire::share_memory(&tensors, &given.located);

@@ -17,6 +17,10 @@ use crate::wire;
 /// The entry of the touched inputs, beside those of the trials.
 const TOUCHED: u32 = BASE + 3;
 
+/// How many calls there are in a row, and the entry of the first one's inputs.
+const IN_A_ROW: u32 = 12;
+const FIRST_OF_ROW: u32 = BASE + 20;
+
 /// What the trials found about a candidate that passed them all.
 #[derive(Debug)]
 pub(crate) struct Passed {
@@ -135,12 +139,18 @@ async fn again(
     reload: &Reload<'_>,
     passed: &mut Passed,
 ) -> Result<(), Stop> {
-    for draw in draws::changed_in_place() {
-        let Ok(touched) = transformed(problem, TOUCHED, draw, reload).await? else { continue };
-        let what = if draw.kind == DrawKind::Flipped { "the signs of a few elements" } else { "a few elements" };
-        let label = format!("{label}, {what} changed in place");
-        trial(problem, candidate, Entries { ours: TOUCHED, theirs: BASE }, &touched, &label, passed).await?;
-        problem.forget(&[TOUCHED]).await?;
+    for draws in draws::changed_in_place() {
+        for draw in draws {
+            let Ok(touched) = transformed(problem, TOUCHED, draw, reload).await? else { continue };
+            let what = match draw.kind {
+                DrawKind::Flipped => "the signs of a few elements changed in place",
+                DrawKind::Raised => "a few elements far larger, in place",
+                _ => "a few elements changed in place",
+            };
+            trial(problem, candidate, Entries { ours: TOUCHED, theirs: BASE }, &touched, &format!("{label}, {what}"), passed).await?;
+            problem.forget(&[TOUCHED]).await?;
+            break;
+        }
     }
     // Touched inputs lay where these did, those on which the reference has no answer as well.
     let inputs = problem.share(BASE).await?;
@@ -150,6 +160,33 @@ async fn again(
         .map_err(|stop| stop.explained("the first run on the same inputs was right: a race, or a memory of the calls before"))?;
     candidate.give(BASE, &inputs).await?;
     Ok(())
+}
+
+/// Where the module carries state from call to call, what it gives after several calls: a count that stays at one, a ring that does not come round.
+pub(crate) async fn in_a_row(problem: &mut Problem, candidate: &mut Candidate, passed: &mut Passed) -> Result<(), Stop> {
+    let entries: Vec<u32> = (0..IN_A_ROW).map(|call| FIRST_OF_ROW + call).collect();
+    let mut last = None;
+    for &entry in &entries {
+        let Ok(inputs) = problem.draw_to_pass(entry, draws::fresh()).await? else { break };
+        let given = candidate.give(entry, &inputs).await?;
+        let call = if entry == FIRST_OF_ROW { candidate.run(entry, &given).await? } else { candidate.go_on_with(entry, &given).await? };
+        last = Some(call).filter(|_| entry == FIRST_OF_ROW + IN_A_ROW - 1);
+    }
+    let label = format!("{IN_A_ROW} calls in a row");
+    let reason = match last {
+        None => Some("the problem's function does not give so many inputs".to_owned()),
+        Some(_) => problem.expect_in_a_row(&entries).await?.err(),
+    };
+    if let Some(reason) = reason {
+        passed.trials.skipped.push(format!("{label}: {reason}"));
+    } else if let Some(call) = last {
+        passed.trials.ran.push(label.clone());
+        let comparison = problem.compare(FIRST_OF_ROW + IN_A_ROW - 1, &call.outcome).await?;
+        let error = comparison.outcome(&label).map_err(|mismatches| Stop::incorrect(mismatches, passed.trials.clone()))?;
+        passed.error_over_tolerance = passed.error_over_tolerance.max(error);
+    }
+    candidate.forget(&entries).await?;
+    problem.forget(&entries).await.map_err(Stop::from)
 }
 
 /// Draws the inputs of a later trial. Where the reference loses its device on them (a value that was an index, say), that is found out

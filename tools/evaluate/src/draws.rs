@@ -39,6 +39,8 @@ pub(crate) enum DrawKind {
     Ranged,
     /// The base entry's inputs with a few elements changed.
     Touched,
+    /// The same, far larger.
+    Raised,
     /// The same with their signs changed.
     Flipped,
 }
@@ -65,6 +67,7 @@ impl DrawKind {
             Self::Tied => "tied",
             Self::Ranged => "ranged",
             Self::Touched => "touched",
+            Self::Raised => "raised",
             Self::Flipped => "flipped",
         }
     }
@@ -100,9 +103,11 @@ pub(crate) const DECISIVE: [DrawKind; 3] = [DrawKind::Uneven, DrawKind::Spiked, 
 pub(crate) const BEYOND: [DrawKind; 2] = [DrawKind::Scaled, DrawKind::Shifted];
 
 /// The base entry's inputs once more, a few elements changed, and that in several places, since who looks at a few dozen elements sees one change of twenty:
-/// what is remembered by address or by a look at some elements is then wrong, and in the last of them what takes signs for granted.
-pub(crate) fn changed_in_place() -> [Draw; 3] {
-    [DrawKind::Touched, DrawKind::Touched, DrawKind::Flipped].map(of_kind)
+/// what is remembered by address or by a look at some elements is then wrong. In the second of them, what takes a few elements for all, where a short way
+/// does that is right for ordinary ones only; in the last, what takes signs for granted. Each with what takes its place where the reference has no answer.
+pub(crate) fn changed_in_place() -> [Vec<Draw>; 3] {
+    use DrawKind::{Flipped, Raised, Touched};
+    [[Touched].as_slice(), &[Raised, Touched], &[Flipped]].map(|kinds| kinds.iter().copied().map(of_kind).collect())
 }
 
 /// Inputs of the problem's own distribution under a seed of their own.

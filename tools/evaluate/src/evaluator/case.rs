@@ -115,6 +115,10 @@ impl Case<'_> {
         if problem.is_first_set() {
             self.follows_state(problem, candidate, &reload, &mut passed, say).await?;
         }
+        if problem.facts.carries_state {
+            say("checking calls in a row");
+            correctness::in_a_row(problem, candidate, &mut passed).await?;
+        }
         if !self.request.options.measure {
             return Ok(untimed(passed, "the request asked for correctness only"));
         }

@@ -123,9 +123,14 @@ impl Problem {
         self.drawn(entry, draw, true).await
     }
 
+    /// Makes inputs to be passed on, of which nothing is expected by themselves.
+    pub(crate) async fn draw_to_pass(&mut self, entry: u32, draw: Draw) -> Result<Result<Inputs, String>, EvaluateError> {
+        self.drawn(entry, draw, false).await
+    }
+
     async fn drawn(&mut self, entry: u32, draw: Draw, stays: bool) -> Result<Result<Inputs, String>, EvaluateError> {
         let mut fields = json!({"entry": entry, "seed": draw.seed, "kind": draw.kind.as_str(), "stays": stays});
-        if matches!(draw.kind, DrawKind::Touched | DrawKind::Flipped) {
+        if matches!(draw.kind, DrawKind::Touched | DrawKind::Raised | DrawKind::Flipped) {
             fields["base"] = BASE.into();
         }
         let (drawn, fds): (Drawn, _) = self.ask("draw", fields, &[]).await?;
@@ -179,6 +184,16 @@ impl Problem {
             self.note_degenerate();
         }
         Ok(expected.skipped.map_or(Ok(expected.decides), Err))
+    }
+
+    /// Computes what the last of several entries should give where a call is made on each of them in a row; the reason, where that is nothing to go by.
+    pub(crate) async fn expect_in_a_row(&mut self, entries: &[u32]) -> Result<Result<(), String>, EvaluateError> {
+        #[derive(Deserialize)]
+        struct Expected {
+            skipped: Option<String>,
+        }
+        let (Expected { skipped }, _) = self.ask("expect_in_a_row", json!({"entries": entries}), &[]).await?;
+        Ok(skipped.map_or(Ok(()), Err))
     }
 
     /// Compares what a call has left behind with what is expected for its entry.

@@ -191,11 +191,11 @@ class Candidate:
             raise WorkerError("internal", "run", "the candidate was not constructed")
         return self._module
 
-    def run(self, inputs: list[Any], poison: bool, like: list[Tensor]) -> tuple[Any, int]:
-        """One synchronised call; what it returned and nanoseconds."""
+    def run(self, inputs: list[Any], poison: bool, like: list[Tensor], goes_on: bool) -> tuple[Any, int]:
+        """One synchronised call; what it returned and nanoseconds. It begins with the module's first state, unless it `goes_on` after the last one."""
         module = self.module()
         self._device.set_flags()
-        if self._before_runs is not None:
+        if self._before_runs is not None and not goes_on:
             self.guarded("run", "run", self._before_runs.restore)
             self._device.synchronize()
 

@@ -40,6 +40,7 @@ LABELS = {
     "tied": "the largest of each row several times",
     "ranged": "integers at the ends of their range, and few of them",
     "touched": "the first inputs again, a few elements changed",
+    "raised": "the first inputs again, a few elements far larger",
     "flipped": "the first inputs again, the signs of a few elements changed",
     "nudged": "last digits changed",
     "untied": "zeros and denormals moved apart",
@@ -64,9 +65,9 @@ _SMALL = 2.0**-8
 _UNTIED, _UNTIED_KEY = 510, 1423
 #: Elements of `negative` draws are so many times as large.
 _FAR_BELOW = 200.0
-#: One element in so many changes in a `touched` or `flipped` draw, all of them in a row, by such a factor.
+#: One element in so many changes in a `touched`, `raised` or `flipped` draw, all of them in a row, by such a factor.
 _TOUCHED = 512
-_FACTORS = {"touched": 0.75, "flipped": -1.0}
+_FACTORS = {"touched": 0.75, "raised": 100.0, "flipped": -1.0}
 
 
 def transform(

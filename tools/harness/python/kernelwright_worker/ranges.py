@@ -2,7 +2,8 @@
 
 The problem's own function says so where it returns what `torch.randint` gave. Then any such numbers are inputs that it may give, and those that tell
 most come in a draw of their own: the first and the last (a word taken for padding, a length of zero), multiples of the sizes that blocks have, what is
-just below a power of two, and the same ones several times (updates of one place that are lost). By chance they may come once in thousands of draws.
+just below a power of two, and the same ones several times (updates of one place that are lost). By chance they may come once in thousands of draws. Where there are
+so many that all come anyway, what never comes is the same extreme one in nearly all of a row or column, which is what sums of them have to hold.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from .trees import map_tensors, tensors_of
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 #: Of fewer numbers all come anyway, and more draws of one range than this for each of its numbers have all of them.
 _FEWEST, _OFTEN = 3, 16
+#: Of each dimension this part has the largest number of a range in nearly all places; these many stay what they were.
+_EXTREME, _STAYS = 4, 1 / 32
 #: Blocks have this size, or a multiple of it.
 _BLOCK = 64
 #: What leaves the numbers what they are.
@@ -42,6 +45,10 @@ class Range:
         power = 1 << max(self.high.bit_length() - 1, 0)
         wanted = [self.low, self.high - 1, some[0] // _BLOCK * _BLOCK, power - 1, some[1] // (2 * _BLOCK) * 2 * _BLOCK, *some[2:]]
         return [number for number in dict.fromkeys(wanted) if self.low <= number < self.high]
+
+    def largest(self) -> int:
+        """The one furthest from zero."""
+        return max(self.low, self.high - 1, key=abs)
 
 
 @dataclass(frozen=True)
@@ -109,18 +116,17 @@ def _share(one: Tensor, another: Tensor) -> bool:
 
 
 def tell(inputs: list[Any], ranges: tuple[Range | None, ...]) -> bool:
-    """Whether some of the numbers of a known range do not come anyway."""
+    """Whether numbers of a known range may stand where they never do by chance."""
     tensors = tensors_of(inputs)
     return len(tensors) == len(ranges) and any(range_ is not None and _tells(tensor, range_) for tensor, range_ in zip(tensors, ranges))
 
 
 def _tells(tensor: Tensor, range_: Range) -> bool:
-    size = range_.high - range_.low
-    return tensor.dtype in INTEGERS and size >= _FEWEST and 0 < tensor.numel() < _OFTEN * size
+    return tensor.dtype in INTEGERS and range_.high - range_.low >= _FEWEST and tensor.numel() > 0
 
 
 def ranged(inputs: list[Any], device: torch.device, seed: int, ranges: tuple[Range | None, ...]) -> list[Any]:
-    """Half of the integers are those that tell most; of few, as many as there are of these."""
+    """Half of the integers are those that tell most; of few, as many as there are of these. Where all come anyway, part of each dimension is the largest."""
     numbers, generator = random.Random(seed), torch.Generator().manual_seed(seed)
     known = iter(ranges)
 
@@ -129,8 +135,17 @@ def ranged(inputs: list[Any], device: torch.device, seed: int, ranges: tuple[Ran
         range_ = next(known, None)
         if range_ is None or not _tells(tensor, range_):
             return copy
-        telling = torch.tensor(range_.telling(numbers))
         count = elements.numel()
+        if count >= _OFTEN * (range_.high - range_.low):
+            # Some stay: what all products of one size add up to may be exact by chance.
+            stays = (torch.rand(elements.shape, generator=generator) < _STAYS).to(device)
+            drawn = elements.clone()
+            for dimension, length in enumerate(elements.shape):
+                part = length // _EXTREME
+                elements.narrow(dimension, numbers.randrange(length - part + 1), part).fill_(range_.largest())
+            elements.copy_(torch.where(stays, drawn, elements))
+            return copy
+        telling = torch.tensor(range_.telling(numbers))
         if count <= 2 * telling.numel():
             chosen = torch.randperm(count, generator=generator)[: telling.numel()]
             elements[indices_of(chosen, elements.shape)] = telling[: chosen.numel()].to(device, elements.dtype)

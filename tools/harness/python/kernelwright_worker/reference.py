@@ -22,7 +22,7 @@ from .draws import transform
 from .layout import admit_plain, fresh_copy, same_bits
 from .outputs import agree, are_same, distances, leaves
 from .problem import Problem
-from .tolerance import Distance
+from .tolerance import Distance, real_parts
 from .trees import Untransportable, encode, map_tensors, tensors_of
 
 #: A first run longer than this is not repeated to find out whether the reference is deterministic.
@@ -124,8 +124,29 @@ class Reference:
 
     def _last_of(self, *calls: list[Any]) -> Any:
         """What the last of several calls gives, of which the first finds the initial state."""
+        outputs, after = self._in_a_row(*calls)
+        return self._results(outputs, after)
+
+    def _in_a_row(self, *calls: list[Any]) -> tuple[Any, list[Any]]:
+        """The outputs of the last of several calls, and its inputs after it."""
         self._snapshot.restore()
-        return [self._results(self._problem.run(self.module, own), own) for own in map(self.copies, calls)][-1]
+        outputs, own = None, []
+        for inputs in calls:
+            own = self.copies(inputs)
+            outputs = self._problem.run(self.module, own)
+        return outputs, own
+
+    def expect_in_a_row(self, calls: list[list[Any]]) -> Expectation | None:
+        """What the last of several calls should give, at declared precision; None where that is nothing to go by: it gives something else each time, or
+        for inputs that differ in their last digits."""
+        outputs, after = self._in_a_row(*calls)
+        baseline = [self._plain(outputs), self.of_written(after)]
+        nudged = [transform(inputs, "nudged", self._device.torch, seed)[0] for seed, inputs in enumerate(calls)]
+        if not all(agree(baseline, self._last_of(*others)) for others in (calls, nudged)):
+            return None
+        left = None if are_same(calls[-1], after) else after
+        expected = [Expected(value, value, precision=self._device.precision) for value in (baseline[0], *baseline[1])]
+        return Expectation(expected[0], left, dict(zip(self.written, expected[1:])), False)
 
     def _results(self, outputs: Any, after: list[Any]) -> list[Any]:
         return [self._plain(outputs), self.of_written(after)]
@@ -224,8 +245,8 @@ class Reference:
             return False
         results = map_tensors(results, lambda tensor: tensor.to(self._device.torch))
         apart, least = distances(baseline, results), distances(baseline, moved)
-        # Distances are those of what is finite.
-        alike = all(torch.equal(torch.isfinite(a), torch.isfinite(b)) for a, b in zip(leaves(baseline), leaves(results)))
+        # Distances are those of what is finite; a NaN is no infinity, and infinities have signs.
+        alike = all(torch.equal(_not_finite(a), _not_finite(b)) for a, b in zip(leaves(baseline), leaves(results)))
         return alike and len(apart) == len(least) > 0 and all(a.typical <= b.typical and a.worst <= b.worst for a, b in zip(apart, least))
 
     def copies(self, inputs: list[Any]) -> list[Any]:
@@ -304,6 +325,12 @@ class Reference:
         if self.is_stateful:
             self._snapshot.restore()
         return copy.deepcopy(self.module)
+
+
+def _not_finite(tensor: Tensor) -> Tensor:
+    """Of each number whether it is NaN, an infinity of which sign, or neither."""
+    parts = real_parts(tensor)
+    return torch.where(torch.isnan(parts), 3, torch.where(torch.isfinite(parts), 0, 1 + (parts > 0).to(torch.int8)))
 
 
 def _at(results: Any, path: tuple[int, ...]) -> Any:

@@ -21,18 +21,19 @@ from .compare import NanRule, Size, is_rounding_alone, sizes
 from .device import Device
 from .draws import LABELS, SPIKES, transform
 from .layout import Layout, same_bits
-from .outputs import agree
+from .outputs import agree, leaves
 from .problem import Problem
 from .recipes import Recipe
 from .reference import Expectation, Reference
 from .structure import Structure
+from .tolerance import Precision
 from .traits import Traits
 from .trees import encode, tensors_of
 
 #: Draws of finite inputs that are none of the problem's own.
 _ELSEWHERE = (
     *("scaled", "structured", "unsigned", "small", "shifted", "negative", "tiny", "uneven", "spiked"),
-    *("masked", "skewed", "lower", "wide", "tied", "ranged"),
+    *("masked", "skewed", "lower", "wide", "tied", "ranged", "raised"),
 )
 #: What an output that cancels counts as at least, as a part of what it is on the problem's own draw.
 _FLOOR = 0.01
@@ -249,6 +250,8 @@ class Trials:
             or self._ties_decide(kind, self.base(entry), expectation.outputs.baseline)
         ):
             reason = "rounding decides its integer outputs"
+        elif reason is None and kind == "raised":
+            reason = self._raised_decides(self.base(entry), expectation.outputs.baseline)
         elif reason is None and kind in ("scaled", "negative") and self._problem.trains and 0 in self._expected:
             before = self._expected[0].outputs.baseline
             reason = "gradients vanish, and rounding decides what is left of them" if gradients_vanish(expectation.outputs.baseline, before) else None
@@ -257,6 +260,23 @@ class Trials:
         worthless = kind == "problem" and is_rounding_alone(expectation.outputs)
         decides = reason is None and self._decides(kind, entry, expectation.outputs.baseline)
         return {"skipped": reason, "double": expectation.double, "rounding_decides": worthless, "decides": decides}
+
+    def _raised_decides(self, inputs: list[Any], baseline: Any) -> str | None:
+        """Why a draw with a few far larger elements decides nothing, if so."""
+        if any(not (leaf.is_floating_point() or leaf.is_complex()) for leaf in leaves(baseline)):
+            return "where a few rows saturate, ties of what vanishes may decide its integer outputs"
+        if self._device.precision is not Precision.FULL or any(tensor.dtype.itemsize == 2 for tensor in [*floating(inputs), *floating(baseline)]):
+            return "what rounding to fewer bits does to the far larger elements is as large as the others"
+        return None
+
+    def expect_in_a_row(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        """Has the reference say what the last of several entries should give where a call is made on each of them, in this order."""
+        entries = body["entries"]
+        expectation = self._reference.expect_in_a_row([self.base(entry) for entry in entries])
+        if expectation is None:
+            return {"skipped": "rounding decides, or the reference gives something else each time"}
+        self._expected[entries[-1]] = expectation
+        return {"skipped": None}
 
     def nan_rule(self, kind: str) -> NanRule:
         """What a NaN of the reference asks for in a draw of this kind."""

@@ -43,7 +43,7 @@ _FEW_ROWS = 4
 #: Draws that suit a problem whose outputs are few numbers of many.
 _OF_REDUCTIONS = ("uneven", "spiked")
 #: What is asked of a problem that is loaded: of its trials, and of all of it.
-_OF_TRIALS = ("draw", "redraw", "share", "vary", "expect")
+_OF_TRIALS = ("draw", "redraw", "share", "vary", "expect", "expect_in_a_row")
 _ON_LOADED = (
     *_OF_TRIALS,
     *("select", "forget", "compare", "verify", "baseline", "place", "refill", "takes", "time", "clear", "fill", "rest"),

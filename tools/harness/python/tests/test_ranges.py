@@ -86,10 +86,20 @@ class Ranges(unittest.TestCase):
             self.assertTrue(0.4 < float((changed[1] != many).double().mean()) < 0.6 and changed[1].unique().numel() < 3000)
             self.assertTrue(torch.equal(changed[2], floats))
 
-    def test_numbers_that_all_come_anyway_stay(self) -> None:
-        for tensor, known in ((torch.randint(0, 2, (40,)), Range(0, 2)), (torch.randint(0, 8, (400,)), Range(0, 8))):
-            self.assertFalse(ranges.tell([tensor], (known,)))
-            self.assertTrue(torch.equal(ranges.ranged([tensor], torch.device("cpu"), 7, (known,))[0], tensor))
+    def test_of_numbers_that_all_come_anyway_whole_rows_and_columns_are_the_largest(self) -> None:
+        for range_, largest in ((Range(0, 8), 7), (Range(-9, 7), -9)):
+            tensor = torch.randint(range_.low, range_.high, (20, 30))
+            self.assertTrue(ranges.tell([tensor], (range_,)))
+            (changed,) = ranges.ranged([tensor], torch.device("cpu"), 7, (range_,))
+            extreme = changed == largest
+            self.assertEqual([int((extreme.double().mean(dimension) > 0.8).sum()) for dimension in (1, 0)], [5, 7])
+            self.assertTrue(torch.equal(changed[~extreme], tensor[~extreme]))
+            self.assertFalse(bool(extreme.all(1).all()))
+
+    def test_of_two_numbers_none_is_more_telling(self) -> None:
+        tensor = torch.randint(0, 2, (40,))
+        self.assertFalse(ranges.tell([tensor], (Range(0, 2),)))
+        self.assertTrue(torch.equal(ranges.ranged([tensor], torch.device("cpu"), 7, (Range(0, 2),))[0], tensor))
 
 
 if __name__ == "__main__":

@@ -99,6 +99,14 @@ class Sensitivity(unittest.TestCase):
             for wrong in (torch.zeros_like(x), x, torch.full_like(x, torch.nan), other[:, :8], baseline * 1.001):
                 self.assertFalse(made.is_as_sensitive([x], baseline, wrong))
 
+    def test_what_is_not_finite_is_so_in_the_same_way(self) -> None:
+        for device in on_each_device():
+            made, (x,) = reference(HEAD + "        return torch.cat([x / 0, 0 * x / 0])\n" + NORMAL, device)
+            baseline = made.run([x])[0]
+            self.assertTrue(made.is_as_sensitive([x], baseline, baseline.clone()))
+            for wrong in (-baseline, torch.full_like(baseline, torch.nan), baseline.nan_to_num(nan=torch.inf)):
+                self.assertFalse(made.is_as_sensitive([x], baseline, wrong))
+
 
 class Modes(unittest.TestCase):
     NORM = (

@@ -104,6 +104,8 @@ const PRETENDED: &[i64] = &[
     libc::SYS_sched_setparam,
     libc::SYS_sched_setattr,
     libc::SYS_setpriority,
+    // Both sides of a comparison have the same processors, as many as threads were allowed.
+    libc::SYS_sched_setaffinity,
     // Modes and times of files, which Landlock does not cover either. A filter sees no paths, and a descriptor opened for reading is enough to
     // change what belongs to the same user, so none of these can be allowed for the worker's own files only. Linkers and archivers, `cp` and
     // Python's `shutil` fail or complain where they are refused; where they do nothing, what a worker builds is no executable program but a
@@ -127,10 +129,9 @@ const PRETENDED: &[i64] = &[
 /// the seal by which it can never be written again.
 const ATTRIBUTES: [u32; 4] = [0x4008_6602, 0x401c_5820, 0x800c_6613, 0x4080_6685];
 
-/// Calls that choose processors and priorities for files, and what each argument must be that names whose: without effect but on the caller itself, or
-/// a candidate could slow the baseline. Threads that are pinned by their number stay where they are. A priority for
-/// files may also be that of a whole group or a whole user, where 0 names the caller's: what says that it is one process comes first.
-const OF_OTHERS: &[(i64, &[(u8, u64)])] = &[(libc::SYS_sched_setaffinity, &[(0, 0)]), (libc::SYS_ioprio_set, &[(0, 1), (1, 0)])];
+/// What the arguments of `ioprio_set` must be: without effect but on the caller itself, or a candidate could slow the baseline. A priority for files may
+/// also be that of a whole group or a whole user, where 0 names the caller's: what says that it is one process comes first.
+const OWN_FILES: [(u8, u64); 2] = [(0, 1), (1, 0)];
 
 /// Commands of `fcntl` that this version of libc does not name.
 const F_SETSIG: i32 = 10;
@@ -178,9 +179,8 @@ pub(super) fn programs(backend: Backend) -> Result<Vec<BpfProgram>, seccompiler:
     let signals = [libc::F_SETOWN, F_SETSIG, F_SETOWN_EX].map(|command| when(1, SeccompCmpOp::Eq, command as u64));
     refused.insert(libc::SYS_fcntl, signals.into_iter().collect::<Result<_, _>>()?);
     let mut pretended: BTreeMap<i64, Vec<SeccompRule>> = PRETENDED.iter().map(|&call| (call, vec![])).collect();
-    for (call, own) in OF_OTHERS {
-        pretended.insert(*call, own.iter().map(|&(argument, value)| when(argument, SeccompCmpOp::Ne, value)).collect::<Result<_, _>>()?);
-    }
+    let of_others = OWN_FILES.iter().map(|&(argument, value)| when(argument, SeccompCmpOp::Ne, value));
+    pretended.insert(libc::SYS_ioprio_set, of_others.collect::<Result<_, _>>()?);
     // A process that gave up its death signal would stay when the supervisor is killed, and one with another signal could wake up by it. torch sets
     // its own in processes that it starts.
     pretended.insert(libc::SYS_prctl, vec![when(0, SeccompCmpOp::Eq, libc::PR_SET_PDEATHSIG as u64)?]);
@@ -319,6 +319,23 @@ mod tests {
         let invalid = 7 << 13;
         let io = |which: i64| errno_of(libc::SYS_ioprio_set, [which, 0, invalid, 0, 0]);
         assert_eq!([io(1), io(2), io(3)], [libc::EINVAL, 0, 0]);
+    }
+
+    #[test]
+    fn processors_stay_what_they_are() {
+        let kept = in_child(Backend::Cpu, || {
+            // SAFETY: plain numbers, and zeroed sets that outlive the calls that read and write them.
+            unsafe {
+                let [none, mut before, mut after]: [libc::cpu_set_t; 3] = std::mem::zeroed();
+                let size = size_of_val(&none);
+                libc::sched_getaffinity(0, size, &raw mut before);
+                // The kernel refuses a set without any.
+                let set = libc::sched_setaffinity(0, size, &raw const none);
+                libc::sched_getaffinity(0, size, &raw mut after);
+                i32::from(set == 0 && libc::CPU_EQUAL(&before, &after) && libc::CPU_COUNT(&after) > 0)
+            }
+        });
+        assert_eq!(kept, 1);
     }
 
     #[test]
