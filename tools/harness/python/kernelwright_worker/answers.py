@@ -39,11 +39,6 @@ def reduces(inputs: list[Any], outputs: Any) -> bool:
     return any(tensor.numel() * _REDUCED <= given for tensor in floating(outputs))
 
 
-def nans(outputs: Any) -> int:
-    """How many values are NaN."""
-    return sum(int(torch.isnan(tensor).sum()) for tensor in floating(outputs))
-
-
 def gradients_vanish(outputs: Any, before: Any) -> bool:
     """Whether some gradient is smaller where all inputs are larger than before, or most of it is next to nothing: of a softmax that saturates, say, all that
     is left is what rounding leaves of large terms that cancel, and every way of computing it has its own. A few rows that are nearly tied may have more

@@ -8,7 +8,7 @@ rely on it.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from .layout import WORDS, can_scale, indices_of, overlaps
+from .ranges import Range
 from .trees import tensors_of
 
 #: Places of which elements are moved about, at most.
@@ -79,17 +80,20 @@ class Structure:
         return " and ".join(filter(None, named))
 
 
-def find(inputs: list[Any], again: Callable[[], list[Any]]) -> list[Structure | None]:
+def find(inputs: list[Any], again: Callable[[], list[Any]], ranges: Sequence[Range | None] = ()) -> list[Structure | None]:
     """What each tensor of a draw is in another one as well, which is only made where it may be something. None where any element may be moved anywhere,
-    and for integers beside floating inputs, which make calls different enough."""
+    and for integers beside floating inputs, which make calls different enough; not those of which it is known that each was drawn by itself: what is
+    made of them would otherwise serve all calls."""
     tensors = [tensor.detach() for tensor in tensors_of(inputs)]
+    drawn = list(ranges) if len(ranges) == len(tensors) else [None] * len(tensors)
+    freely = [_freely(tensor) if range_ and tensor.numel() > 1 and not overlaps(tensor) else None for tensor, range_ in zip(tensors, drawn)]
     look = _floats if any(can_scale(tensor) and tensor.numel() > 1 for tensor in tensors) else _integers
     if not any(tensor.numel() > 1 and (look is _integers or _suspected(tensor)) for tensor in tensors):
-        return [None] * len(tensors)
+        return freely
     others = [tensor.detach() for tensor in tensors_of(again())]
     if [(one.shape, one.stride(), one.dtype) for one in tensors] != [(one.shape, one.stride(), one.dtype) for one in others]:
         return [None] * len(tensors)
-    return [look(tensor, other) if tensor.numel() > 1 else None for tensor, other in zip(tensors, others)]
+    return [free or (look(tensor, other) if tensor.numel() > 1 else None) for tensor, other, free in zip(tensors, others, freely)]
 
 
 def fitting(structures: list[Structure | None], inputs: list[Any]) -> list[Structure | None]:
@@ -159,6 +163,13 @@ def _integers(first: Tensor, second: Tensor) -> Structure:
         rows = _some(torch.arange(first.numel() // columns), _MOST_PLACES // some.numel())
         places = (some[:, None] + rows * columns).to(first.device)
     return _over(first, places, places)
+
+
+def _freely(tensor: Tensor) -> Structure:
+    """That of numbers of which any may stand anywhere: some places in one group."""
+    chosen = random.SystemRandom().sample(range(tensor.numel()), min(tensor.numel(), _MOST_PLACES))
+    places = torch.tensor(sorted(chosen), device=tensor.device)[None]
+    return _over(tensor, places, places)
 
 
 def _rows(tensor: Tensor) -> int:

@@ -70,8 +70,9 @@ class Trials:
     def learn(self, inputs: list[Any]) -> None:
         """What inputs are in another draw as well."""
         again = self._problem.inputs(self._seed + 1, self._device)
-        self.structures = structure.find(inputs, lambda: again)
-        self.traits = replace(Traits.of(inputs, again), ranges=self._problem.ranges)
+        ranges = self._problem.ranges
+        self.structures = structure.find(inputs, lambda: again, ranges)
+        self.traits = replace(Traits.of(inputs, again), ranges=ranges)
 
     def learn_ties(self, inputs: list[Any], outputs: Any) -> None:
         """Of which inputs the outputs name the largest elements."""

@@ -15,19 +15,20 @@ import torch
 from torch import Tensor
 
 from . import ceilings, cuda_ipc, degenerate, failures
-from .answers import floating, nans, reduces
+from .answers import floating, reduces
 from .arena import Arena, write_arena
 from .baselines import Baselines
 from .channel import Channel, Reply, WorkerError, serve
 from .delivery import deliver
 from .device import Device, keep_freed_memory
 from .judge import Judge
+from .layout import can_scale, editable_copy
 from .locations import Locations
 from .problem import Problem
 from .recipes import Recipe
 from .reference import Reference
 from .timing import Batch
-from .trees import Untransportable, describe, describe_value, encode, tensors_of
+from .trees import Untransportable, describe, describe_value, encode, map_tensors, tensors_of
 from .trials import Trials
 
 #: Operations that compute much which is not kept, and how little of a GPU's memory has to be left for that to be given back: one part in so many.
@@ -38,8 +39,6 @@ _LARGE = {"expect": _HALF, "compare": _HALF, "baseline": _HALF, "verify": 8}
 _LARGE_REST = 4
 #: Those that come when everything that was handed out has been copied.
 _AFTER_TRIALS = ("baseline", "verify")
-#: Matrices of so few rows are singular as soon as an element or two come twice.
-_FEW_ROWS = 4
 #: Draws that suit a problem whose outputs are few numbers of many.
 _OF_REDUCTIONS = ("uneven", "spiked")
 #: What is asked of a problem that is loaded: of its trials, and of all of it.
@@ -203,20 +202,22 @@ class _Loaded:
         return {}
 
     def takes(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        """Whether the reference runs on an entry's inputs by a recipe, and gives NaN for no more of them than on the entry itself, but for an eighth
-        of its outputs: elements in other places may make a few more. Where small matrices are decomposed, elements that come twice make one of
-        thousands singular, which one look would not show."""
-        entry = body["entry"]
-        if self._problem.decomposes and Recipe.parse(body.get("recipe")).stir and any(map(_are_small_matrices, tensors_of(self._trials.base(entry)))):
-            return {"takes": False}
+        """Whether the reference runs on an entry's inputs by a recipe, and gives what is not finite no more often than on the entry itself, but for an
+        eighth of its outputs: elements in other places may make a few more. Where square matrices are decomposed, elements that come twice make one of
+        hundreds or thousands singular, which one look would not show: then it has to take those of which a row comes twice."""
+        base = self._trials.base(body["entry"])
+        inputs = [self._trials.made({**body, "base": body["entry"]})]
+        if self._problem.decomposes and Recipe.parse(body.get("recipe")).stir:
+            known = iter(self._trials.fitting(base))
+            inputs.append(map_tensors(base, lambda tensor: tensor if next(known, None) else _with_a_row_twice(tensor)))
         try:
-            outputs = [self._reference.outputs(inputs) for inputs in (self._trials.made({**body, "base": entry}), self._trials.base(entry))]
+            own, *others = (self._reference.outputs(made) for made in (base, *inputs))
         except Exception as error:  # what a reference raises for inputs that it was not written for is its own affair
             if "CUDA error" in str(error):
                 raise
             return {"takes": False}
-        moved, own = (nans(value) for value in outputs)
-        return {"takes": moved <= own + sum(tensor.numel() for tensor in floating(outputs[1])) // 8}
+        most = _not_finite(own) + sum(tensor.numel() for tensor in floating(own)) // 8
+        return {"takes": all(_not_finite(outputs) <= most for outputs in others)}
 
     def time(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         try:
@@ -286,9 +287,19 @@ class _Loaded:
         return ceilings.state(self._device)
 
 
-def _are_small_matrices(tensor: Tensor) -> bool:
-    """Whether this is a batch of square matrices of a few rows."""
-    return tensor.dim() > 2 and tensor.shape[-1] == tensor.shape[-2] <= _FEW_ROWS
+def _with_a_row_twice(tensor: Tensor) -> Tensor:
+    """Square matrices of which the second row is like the first; any other tensor itself."""
+    if tensor.dim() < 2 or not tensor.shape[-1] == tensor.shape[-2] > 1 or not can_scale(tensor):
+        return tensor
+    copy, elements = editable_copy(tensor, tensor.device)
+    if elements.shape == tensor.shape:
+        elements.detach()[..., 1, :] = elements.detach()[..., 0, :]
+    return copy
+
+
+def _not_finite(outputs: Any) -> int:
+    """How many values are NaN or infinite."""
+    return sum(int((~torch.isfinite(tensor)).sum()) for tensor in floating(outputs))
 
 
 def _cuda_arch(body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:

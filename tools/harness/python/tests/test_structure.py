@@ -15,6 +15,7 @@ from kernelwright_worker import delivery, dlpack, draws, recipes, structure, tru
 from kernelwright_worker.device import Device
 from kernelwright_worker.layout import same_bits, window_of
 from kernelwright_worker.problem import Problem
+from kernelwright_worker.ranges import Range
 from kernelwright_worker.reference import Reference
 from kernelwright_worker.trees import Untransportable
 
@@ -92,6 +93,16 @@ class Structures(unittest.TestCase):
             self.assertEqual(fixed.places.numel(), 0)
         beside = lambda: [torch.randn(4), torch.randint(0, 9, (40, 12))]  # noqa: E731
         self.assertEqual(structure.find(beside(), beside), [None, None])
+
+    def test_integers_that_were_drawn_by_themselves_may_stand_anywhere(self) -> None:
+        for floating in (torch.randn(4), torch.arange(4)):
+            make = lambda: [floating, torch.randint(0, 9, (70, 90)).t(), torch.randint(0, 9, (1, 5)).expand(3, 5)]  # noqa: B023, E731
+            _other, free, shared = structure.find(make(), make, (None, Range(0, 9), Range(0, 9)))
+            assert free is not None
+            self.assertEqual((free.places.shape, free.told()), ((1, 4096), ""))
+            self.assertEqual(free.places.unique().numel(), 4096)
+            self.assertLess(int(free.places.max()), 6300)
+            self.assertTrue(shared is None or shared.places.numel() <= 5)
 
     def test_every_draw_keeps_it_and_changes_something(self) -> None:
         def make() -> list:
