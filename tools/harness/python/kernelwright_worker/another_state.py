@@ -40,6 +40,8 @@ _SOME = 0.3
 _MOVED = 1 << 24
 #: So many rows tell whether all of them are orthogonal, by products that are this small beside their squares.
 _ROWS, _ORTHOGONAL = 8, 1e-4
+#: Shorter rows are equal by chance; so many are compared at once, as those of 16 bits that begin alike are many.
+_FEWEST_IN_ROW, _ROWS_AT_ONCE = 4, 1024
 #: A number that somebody has written down has few digits; one that was drawn at random has them all.
 _WRITTEN_DIGITS = 4
 _NORMS = torch.nn.modules.batchnorm._NormBase
@@ -69,7 +71,7 @@ def set_by_hand(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def dependent(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors of a state that follow from others or from parts of themselves, though they were not set by hand: copies, the sizes of another's rows,
-    matrices with orthogonal rows or columns, and such whose rows are all the same."""
+    matrices with orthogonal rows or columns, and such of which a row comes twice."""
     alike: dict[tuple[object, ...], list[str]] = {}
     for name, tensor in state.items():
         if tensor.is_floating_point() and tensor.dtype.itemsize >= 2 and tensor.numel() > 1 and _is_plain(tensor):
@@ -293,10 +295,13 @@ def _is_orthogonal(tensor: Tensor) -> bool:
 
 
 def _has_equal_rows(tensor: Tensor) -> bool:
-    """Whether all rows are the first one: what is made once and repeated."""
-    if tensor.dim() < 2 or tensor.shape[0] < 2:
+    """Whether some row is another one: what is made once and repeated. Of rows drawn at random none is."""
+    if tensor.dim() < 2 or tensor.shape[0] < 2 or tensor[0].numel() < _FEWEST_IN_ROW:
         return False
-    return all(bool((rows == tensor[0]).all()) for rows in (tensor[:2], tensor))
+    rows = tensor.reshape(tensor.shape[0], -1)
+    order = rows[:, 0].argsort()
+    near = (rows[order[1:], 0] == rows[order[:-1], 0]).nonzero().reshape(-1)
+    return any(bool((rows[order[some + 1]] == rows[order[some]]).all(1).any()) for some in near.split(_ROWS_AT_ONCE))
 
 
 def _are_sizes(tensor: Tensor, rows: Tensor) -> bool:

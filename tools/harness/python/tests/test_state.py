@@ -83,11 +83,13 @@ class States(unittest.TestCase):
                 super().__init__()
                 self.queries = nn.Parameter(torch.randn(1, 12).repeat(5, 1))
                 self.rates = nn.Parameter(torch.log(torch.arange(1.0, 17.0)).repeat(6, 1))
+                self.pixels = nn.Parameter(torch.randn(3000, 2, 2).half().repeat_interleave(4, 0))
+                self.short = nn.Parameter(torch.randn(5, 3).repeat(2, 1))
                 self.layer = nn.utils.parametrizations.weight_norm(nn.Linear(10, 7))
                 self.free = nn.Parameter(torch.randn(7, 1))
 
         module = Layer()
-        self.assertEqual(set(variable(module, module.state_dict())), {"queries", "rates", "layer.parametrizations.weight.original0"})
+        self.assertEqual(set(variable(module, module.state_dict())), {"queries", "rates", "pixels", "layer.parametrizations.weight.original0"})
 
     def test_modules_are_built_with_it_under_any_name(self) -> None:
         state = Norms().state_dict()
