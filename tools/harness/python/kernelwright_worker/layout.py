@@ -7,6 +7,7 @@ the memory it points into.
 from __future__ import annotations
 
 import math
+import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,12 @@ from .trees import Untransportable, dtype_name, dtype_named
 _detach, _storage, _offset = Tensor.detach, Tensor.untyped_storage, Tensor.storage_offset
 _is_copied_on_write = getattr(torch._C, "_is_cow_tensor", None)
 
+# Bound before a candidate could put another in its place, whose memory is shared.
+_mmap = mmap.mmap
+
+_PAGE = 4096
+#: What lies around tensors on the host.
+GUARD = 0xFF
 _MAX_ELEMENTS = 1 << 62
 _MAX_DIMENSIONS = 64
 #: Types of every size of element that can be indexed and compared bit by bit.
@@ -93,6 +100,20 @@ def window_of(tensor: Tensor) -> Tensor:
 def fresh_copy(tensor: Tensor, device: torch.device) -> Tensor:
     """A copy in memory of its own on `device`, with the same strides and aliasing. Every page of it has been written."""
     return _fresh(tensor, device)[0]
+
+
+def guarded_copy(tensor: Tensor) -> Tensor:
+    """The same on the host, between pages of bytes that are NaN in every floating type: what is read beyond the tensor shows, even times zero."""
+    source = window_of(tensor)
+    end = _PAGE + source.numel()
+    memory = _mmap(-1, -(-end // _PAGE) * _PAGE + _PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    around = torch.frombuffer(memory, dtype=torch.uint8)
+    around[:_PAGE], around[end:] = GUARD, GUARD
+    # Of a storage of its own, as the others are.
+    window = torch.frombuffer(memory, dtype=torch.uint8, count=source.numel(), offset=_PAGE) if source.numel() else around.new_empty(0)
+    window.copy_(source)
+    copy = Layout.of(tensor).over(window)
+    return copy.requires_grad_(True) if tensor.requires_grad else copy
 
 
 def editable_copy(tensor: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -14,7 +14,7 @@ import random
 import torch
 from torch import Tensor
 
-from .layout import fresh_copy, window_of
+from .layout import GUARD, fresh_copy, window_of
 
 # Bound before a candidate could put another in its place, whose memory is shared.
 _mmap = mmap.mmap
@@ -67,6 +67,11 @@ def _mapped(sources: list[Tensor], calls: range) -> list[list[Tensor]]:
         memory.madvise(mmap.MADV_HUGEPAGE)
     except (AttributeError, OSError):
         pass
+    around, last = torch.frombuffer(memory, dtype=torch.uint8), 0
+    for start, source in zip(places, sources * len(calls)):
+        around[last:start] = GUARD
+        last = start + source.numel()
+    around[last:] = GUARD
     begin = iter(places)
     return [[_window(memory, next(begin), source) for source in sources] for _ in calls]
 

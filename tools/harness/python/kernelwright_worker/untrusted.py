@@ -15,7 +15,7 @@ from .channel import Channel, WorkerError, serve
 from .device import Device, keep_freed_memory
 from .forms import Form
 from .integrity import Integrity
-from .layout import Layout, fresh_copy, window_of
+from .layout import Layout, fresh_copy, guarded_copy, window_of
 from .locations import Locations
 from .timing import Batch
 from .trees import Tree, Untransportable, decode, tensors_of
@@ -24,6 +24,7 @@ from .trees import Tree, Untransportable, decode, tensors_of
 _HALF = 2
 _locate = locate
 _fresh_copy = fresh_copy
+_guarded_copy = guarded_copy
 
 
 class Untrusted:
@@ -116,7 +117,7 @@ class Untrusted:
     def _copied(self, received: list[Tensor], last: list[Tensor], device: Device) -> list[Tensor]:
         """Copies of their own; where the entry's last inputs were of the same form, in their place: an address says nothing of a value."""
         if len(last) != len(received) or any(Layout.of(old) != Layout.of(new) for old, new in zip(last, received)):
-            return [_fresh_copy(tensor, device.torch) for tensor in received]
+            return [_fresh_copy(tensor, device.torch) if device.is_cuda else _guarded_copy(tensor) for tensor in received]
         for old, new in zip(last, received):
             window_of(old.detach()).copy_(window_of(new))
         return last

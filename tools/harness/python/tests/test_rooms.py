@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from support import DEVICES, ROOT
 import torch
 
 from kernelwright_worker.device import Device
-from kernelwright_worker.layout import window_of
+from kernelwright_worker.layout import guarded_copy, window_of
 from kernelwright_worker.rooms import Rooms
 from kernelwright_worker.timing import Batch
 
@@ -49,6 +50,22 @@ class TestRooms(unittest.TestCase):
                         self.assertTrue(torch.equal(window, window_of(tensor)))
                 addresses = {window.data_ptr() for windows in calls for window in windows if window.numel()}
                 self.assertEqual(len(addresses), 6)
+
+    def test_what_lies_around_inputs_is_no_number(self) -> None:
+        like = [torch.randn(300, 7), torch.empty(0), torch.randn(5, 8)[:, :3].requires_grad_(True), torch.ones(2, dtype=torch.float16).expand(4, 2)]
+        for windows in Rooms(torch.device("cpu")).at_least(3, like):
+            self.assert_alone(windows[0].data_ptr(), windows[0].numel())
+        for tensor in like:
+            copy = guarded_copy(tensor)
+            self.assertTrue(torch.equal(copy, tensor) and copy.stride() == tensor.stride() and copy.requires_grad == tensor.requires_grad)
+            self.assertEqual((copy.storage_offset(), copy.untyped_storage().nbytes()), (0, window_of(tensor.detach()).numel()))
+            if tensor.numel():
+                self.assert_alone(copy.data_ptr(), window_of(tensor.detach()).numel())
+
+    def assert_alone(self, address: int, length: int) -> None:
+        for start in (address - 8, address + length):
+            around = [kind.from_address(start).value for kind in (ctypes.c_float, ctypes.c_double)]
+            self.assertTrue(all(value != value for value in around), around)
 
     def test_rooms_stay_where_they_are_when_more_are_needed(self) -> None:
         rooms, like = Rooms(torch.device("cpu")), [torch.zeros(1000)]
