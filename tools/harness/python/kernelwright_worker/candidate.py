@@ -191,7 +191,7 @@ class Candidate:
             raise WorkerError("internal", "run", "the candidate was not constructed")
         return self._module
 
-    def run(self, inputs: list[Any], poison: bool, like: list[Tensor], goes_on: bool) -> tuple[Any, int]:
+    def run(self, inputs: list[Any], poison: bool, like: list[Tensor], goes_on: bool = False) -> tuple[Any, int]:
         """One synchronised call; what it returned and nanoseconds. It begins with the module's first state, unless it `goes_on` after the last one."""
         module = self.module()
         self._device.set_flags()
