@@ -117,7 +117,7 @@ impl Case<'_> {
         }
         if problem.facts.carries_state {
             say("checking calls in a row");
-            correctness::in_a_row(problem, candidate, &mut passed).await?;
+            correctness::in_a_row(problem, candidate, &reload, &mut passed).await?;
         }
         if !self.request.options.measure {
             return Ok(untimed(passed, "the request asked for correctness only"));

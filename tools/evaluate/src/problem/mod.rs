@@ -123,11 +123,6 @@ impl Problem {
         self.drawn(entry, draw, true).await
     }
 
-    /// Makes inputs to be passed on, of which nothing is expected by themselves.
-    pub(crate) async fn draw_to_pass(&mut self, entry: u32, draw: Draw) -> Result<Result<Inputs, String>, EvaluateError> {
-        self.drawn(entry, draw, false).await
-    }
-
     async fn drawn(&mut self, entry: u32, draw: Draw, stays: bool) -> Result<Result<Inputs, String>, EvaluateError> {
         let mut fields = json!({"entry": entry, "seed": draw.seed, "kind": draw.kind.as_str(), "stays": stays});
         if matches!(draw.kind, DrawKind::Touched | DrawKind::Raised | DrawKind::Flipped) {

@@ -275,7 +275,12 @@ class Trials:
     def expect_in_a_row(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Has the reference say what the last of several entries should give where a call is made on each of them, in this order."""
         entries = body["entries"]
-        expectation = self._reference.expect_in_a_row([self.base(entry) for entry in entries])
+        try:
+            expectation = self._reference.expect_in_a_row([self.base(entry) for entry in entries])
+        except WorkerError as error:
+            if "CUDA error" in error.message:
+                raise
+            return {"skipped": f"the reference does not run so often: {error.message}"}
         if expectation is None:
             return {"skipped": "rounding decides, or the reference gives something else each time"}
         self._expected[entries[-1]] = expectation
