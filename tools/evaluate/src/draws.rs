@@ -41,6 +41,8 @@ pub(crate) enum DrawKind {
     Touched,
     /// The same, far larger.
     Raised,
+    /// The same, far larger and with their signs changed.
+    Opposed,
     /// The same with their signs changed.
     Flipped,
 }
@@ -68,6 +70,7 @@ impl DrawKind {
             Self::Ranged => "ranged",
             Self::Touched => "touched",
             Self::Raised => "raised",
+            Self::Opposed => "opposed",
             Self::Flipped => "flipped",
         }
     }
@@ -103,11 +106,12 @@ pub(crate) const DECISIVE: [DrawKind; 3] = [DrawKind::Uneven, DrawKind::Spiked, 
 pub(crate) const BEYOND: [DrawKind; 2] = [DrawKind::Scaled, DrawKind::Shifted];
 
 /// The base entry's inputs once more, a few elements changed, and that in several places, since who looks at a few dozen elements sees one change of twenty:
-/// what is remembered by address or by a look at some elements is then wrong. In the second of them, what takes a few elements for all, where a short way
-/// does that is right for ordinary ones only; in the last, what takes signs for granted. Each with what takes its place where the reference has no answer.
+/// what is remembered by address or by a look at some elements is then wrong. In the second and the last of them, what takes a few elements for all, where a
+/// short way does that is right for ordinary ones only; in the last, what takes signs for granted. Each with what takes its place where the reference has no
+/// answer.
 pub(crate) fn changed_in_place() -> [Vec<Draw>; 3] {
-    use DrawKind::{Flipped, Raised, Touched};
-    [[Touched].as_slice(), &[Raised, Touched], &[Flipped]].map(|kinds| kinds.iter().copied().map(of_kind).collect())
+    use DrawKind::{Flipped, Opposed, Raised, Touched};
+    [[Touched].as_slice(), &[Raised, Touched], &[Opposed, Flipped]].map(|kinds| kinds.iter().copied().map(of_kind).collect())
 }
 
 /// Inputs of the problem's own distribution under a seed of their own.

@@ -125,7 +125,7 @@ impl Problem {
 
     async fn drawn(&mut self, entry: u32, draw: Draw, stays: bool) -> Result<Result<Inputs, String>, EvaluateError> {
         let mut fields = json!({"entry": entry, "seed": draw.seed, "kind": draw.kind.as_str(), "stays": stays});
-        if matches!(draw.kind, DrawKind::Touched | DrawKind::Raised | DrawKind::Flipped) {
+        if matches!(draw.kind, DrawKind::Touched | DrawKind::Raised | DrawKind::Opposed | DrawKind::Flipped) {
             fields["base"] = BASE.into();
         }
         let (drawn, fds): (Drawn, _) = self.ask("draw", fields, &[]).await?;

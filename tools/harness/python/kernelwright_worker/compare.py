@@ -37,6 +37,18 @@ class NanRule(Enum):
     #: In draws of finite inputs that are not the problem's own, which gives none: where sums overflow, or a logarithm is asked for what it is not
     #: defined for, a finite value is as good.
     FINITE = "finite"
+    #: Where a few of the problem's own elements changed their sign: a NaN as in `ANYTHING`, an infinity as in `FINITE`.
+    NEITHER = "neither"
+
+    @property
+    def admits_anything(self) -> bool:
+        """Whether there may be anything in the place of a NaN."""
+        return self in (NanRule.ANYTHING, NanRule.NEITHER)
+
+    @property
+    def admits_finite(self) -> bool:
+        """Whether there may be a finite value in the place of what is none."""
+        return self in (NanRule.FINITE, NanRule.NEITHER)
 
 
 class Extent(Enum):
@@ -209,7 +221,7 @@ def _compare_tensors(expected: Expected, baseline: Tensor, precise: Tensor, actu
     if precise is not baseline and precise.dtype == baseline.dtype and precise.shape == baseline.shape:
         # Where float64 gives another integer, rounding decides, and both are right.
         wrong &= _exact_difference(precise, actual)
-    if bool(wrong.any()) and expected.nan is NanRule.ANYTHING:
+    if bool(wrong.any()) and expected.nan.admits_anything:
         # An index that a NaN decides is no answer either.
         for without in expected.without_nan(True):
             other = _at(without, path)
@@ -231,7 +243,7 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
         floor, distance = expected.floors.get(path, 0.0), expected.distances.get(id(precise))
         expected.scales[path] = Scale.of(e_parts, b_parts, expected.precision, expected.noisy, floor, distance)
     scale = expected.scales[path]
-    spread = expected.nan is NanRule.ANYTHING and _has_spread(b_parts, a_parts)
+    spread = expected.nan.admits_anything and _has_spread(b_parts, a_parts)
     largest, where = 0.0, 0
     wrong: Tensor | None = None
     for start, (b, e, a) in chunks(b_parts, e_parts, a_parts):
@@ -257,7 +269,7 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
     if wrong is not None:
         if int(wrong.sum()) <= max(_FEW_INTEGERS, wrong.numel() // _RARE):
             _excuse_neighbours(expected, scale, (e_parts, a_parts), path, wrong)
-        if expected.nan is NanRule.ANYTHING and bool(wrong.any()):
+        if expected.nan.admits_anything and bool(wrong.any()):
             _excuse_without_nan(expected, scale, a_parts, path, wrong)
         if not bool(wrong.any()):
             wrong, largest = None, 1.0
@@ -384,9 +396,9 @@ def element_ratio(scale: Scale, b: Tensor, e: Tensor, a: Tensor, nan: NanRule, s
     ratio = torch.where(~finite_b & finite_e, 0.0, ratio)
     if spread:
         ratio = torch.where(_spread(b, a), 0.0, ratio)
-    if nan is NanRule.FINITE:
+    if nan.admits_finite:
         ratio = torch.where(~finite_b & torch.isfinite(a), 0.0, ratio)
-    return torch.where(torch.isnan(b), 0.0, ratio) if nan is NanRule.ANYTHING else ratio
+    return torch.where(torch.isnan(b), 0.0, ratio) if nan.admits_anything else ratio
 
 
 def _exact_difference(baseline: Tensor, actual: Tensor) -> Tensor:

@@ -251,7 +251,7 @@ class Trials:
             or self._ties_decide(kind, self.base(entry), expectation.outputs.baseline)
         ):
             reason = "rounding decides its integer outputs"
-        elif reason is None and kind == "raised":
+        elif reason is None and kind in ("raised", "opposed"):
             reason = self._raised_decides(self.base(entry), expectation.outputs.baseline)
         elif reason is None and kind in ("scaled", "negative") and self._problem.trains and 0 in self._expected:
             before = self._expected[0].outputs.baseline
@@ -288,7 +288,9 @@ class Trials:
 
     def nan_rule(self, kind: str) -> NanRule:
         """What a NaN of the reference asks for in a draw of this kind."""
-        if kind in ("special", "flipped"):
+        if kind in ("flipped", "opposed") and self._is_finite:
+            return NanRule.NEITHER
+        if kind in ("special", "flipped", "opposed"):
             return NanRule.ANYTHING
         return NanRule.FINITE if kind in _ELSEWHERE and self._is_finite else NanRule.MUST_MATCH
 

@@ -206,6 +206,8 @@ class Floats(Cases):
             self.check(b, torch.tensor(wrong), "1 of 5 elements differ")
         self.check(b, torch.tensor([1.0, 7.0, INF, -INF, 2.0]), None, nan=NanRule.ANYTHING)
         self.check(b, torch.tensor([1.0, 7.0, 8.0, -INF, 2.0]), "expected inf", nan=NanRule.ANYTHING)
+        self.check(b, torch.tensor([1.0, INF, 8.0, -INF, 2.0]), None, nan=NanRule.NEITHER)
+        self.check(b, torch.tensor([1.0, 7.0, 8.0, INF, 2.0]), "expected -inf", nan=NanRule.NEITHER)
         overflowed = torch.tensor([1.0, INF], dtype=torch.float16)
         self.check(overflowed, torch.tensor([1.0, 65504.0], dtype=torch.float16), None, precise=torch.tensor([1.0, 7e4]))
 
