@@ -44,8 +44,19 @@ pub(crate) async fn calibrate(candidate: &mut Candidate, calls: &mut Calls, sess
         let next = room.calls(wanted.mul_f64(1.1), quickest);
         count = if round == 0 { next.min(count * 16) } else { next.clamp((count + 1).min(room.most()), count * 16) };
     }
-    Ok(count)
+    Ok(count.max(fewest(session)))
 }
+
+/// On a CPU calls last longer than they are while others have the processors. A batch of two of them could not be interrupted, so there are enough where
+/// those of the baseline are short: for those nobody has to wait.
+fn fewest(session: &Session) -> usize {
+    let is_short = session.contenders.first().is_some_and(|(_, expected)| expected.seconds() <= SHORT);
+    if session.backend == Backend::Cpu && is_short { ENOUGH.min(session.room.most()) } else { 1 }
+}
+
+/// So many seconds of one call are few, and so many calls enough.
+const SHORT: f64 = 0.02;
+const ENOUGH: usize = 4;
 
 /// A batch that lasts this part of what is wanted does: calls become quicker while memory is touched for the first time, and looking for
 /// the exact number takes as long as pairs do.

@@ -71,17 +71,17 @@ pub(crate) struct Place<'a> {
     pub(crate) trials: &'a Trials,
 }
 
-/// Runs one such batch, of the calls that `batch` gives, and verifies those that got other inputs.
+/// Runs one such batch, of the calls that `batch` gives, and verifies those that got other inputs; whether there were any, where there can be.
 pub(crate) async fn check(
     problem: &mut Problem,
     candidate: &mut Candidate,
     batch: impl FnMut() -> Vec<Placed>,
     place: Place<'_>,
     checks: &mut Checks,
-) -> Result<(), Stop> {
+) -> Result<bool, Stop> {
     if place.calls < FEWEST_CALLS {
         // Before anything is drawn, for which problems of so few calls may have no memory.
-        return Ok(());
+        return Ok(true);
     }
     let beyond = late::beyond(problem, place.beyond).await?;
     let checked = check_with(problem, candidate, batch, &place, Source::of(beyond.as_ref(), place.unseen), checks).await;
@@ -96,11 +96,11 @@ async fn check_with(
     place: &Place<'_>,
     source: Source<'_>,
     checks: &mut Checks,
-) -> Result<(), Stop> {
+) -> Result<bool, Stop> {
     let others_are_busy = place.samples.others_are_busy();
     for _ in 0..attempts(problem.setting.target.backend, others_are_busy) {
         match interrupt(problem, candidate, batch(), place, source, checks).await? {
-            Interruption::Exchanged => break,
+            Interruption::Exchanged => return Ok(true),
             Interruption::Claimed => checks.claims += 1,
             Interruption::Late => {}
         }
@@ -109,7 +109,7 @@ async fn check_with(
             return Err(Stop::rejected("channel_tampering", message));
         }
     }
-    Ok(())
+    Ok(false)
 }
 
 /// What became of a batch that was to be interrupted.
