@@ -4,6 +4,8 @@
 //! nothing but the library, falls back to it, or launches a kernel whose result it ignores, is correct and as fast as the library; it is
 //! no kernel.
 
+use std::time::Duration;
+
 use kernelwright_protocol::{NO_CUSTOM_KERNEL, Severity};
 
 use crate::batch::Calls;
@@ -17,11 +19,16 @@ const LIBRARY_SHARE: f64 = 0.85;
 const NAMED: usize = 3;
 const WORTH_A_NAME: f64 = 0.01;
 
-/// Makes one more call, and says so where the candidate leaves the work to the library. The launchers that Triton had to build for it.
-pub(crate) async fn look(problem: &Problem, candidate: &mut Candidate) -> Vec<Vec<String>> {
+/// What a traced call may take in any case, and how many times as long as another: the device waits for it.
+const PATIENCE: Duration = Duration::from_secs(20);
+const SLOWED: u32 = 100;
+
+/// Makes one more call, which takes `usual` when nobody looks, and says so where the candidate leaves the work to the library. The launchers that Triton
+/// had to build for it. A candidate that does not answer in time is not asked anything else.
+pub(crate) async fn look(problem: &Problem, candidate: &mut Candidate, usual: Duration) -> Vec<Vec<String>> {
     let mut launchers = vec![];
     for call in Calls::of(problem).fresh(1) {
-        let Some(trace) = candidate.trace(call).await else { continue };
+        let Ok(Some(trace)) = tokio::time::timeout(PATIENCE + usual * SLOWED, candidate.trace(call)).await else { continue };
         if let Some(message) = left_to_the_library(&trace) {
             candidate.note(NO_CUSTOM_KERNEL, Severity::Warning, &message);
         }

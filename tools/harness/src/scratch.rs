@@ -6,7 +6,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use kernelwright_protocol::Bytes;
-use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{FlockOperation, Mode, OFlags, ResolveFlags, flock, openat2};
 
 use crate::removal::remove_tree;
 use crate::{HarnessError, surroundings};
@@ -21,6 +21,8 @@ pub fn default_cache() -> PathBuf {
 #[derive(Debug)]
 pub struct Scratch {
     folder: PathBuf,
+    /// Open and locked as long as this lives: whoever shares the cache from another container sees no process of this number.
+    _lock: Option<File>,
 }
 
 impl Scratch {
@@ -32,16 +34,20 @@ impl Scratch {
         made.map_err(|source| HarnessError::Write { path: folder.clone(), source })?;
         // The sandbox rules name real paths; a link on the way would make them point elsewhere.
         let folder = folder.canonicalize().unwrap_or(folder);
-        Ok(Self { folder })
+        // A file system without locks is one that containers do not share, as a rule.
+        let lock = File::open(&folder).ok().filter(|opened| flock(opened, FlockOperation::NonBlockingLockShared).is_ok());
+        Ok(Self { folder, _lock: lock })
     }
 
-    /// Removes what supervisors that were killed have left below `cache`.
+    /// Removes what supervisors that were killed have left below `cache`: folders of no process of this machine, or of this container, that nobody has locked.
     pub fn sweep(cache: &Path) {
+        let is_free =
+            |folder: &Path| File::open(folder).is_ok_and(|opened| flock(&opened, FlockOperation::NonBlockingLockExclusive).is_ok());
         let Ok(entries) = fs::read_dir(cache.join("scratch")) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();
             let owner = name.to_str().and_then(|name| name.split_once('-')).and_then(|(pid, _)| pid.parse::<u32>().ok());
-            if owner.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+            if owner.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) && is_free(&entry.path()) {
                 let _ = remove_tree(&entry.path());
             }
         }
@@ -109,6 +115,20 @@ mod tests {
         let path = scratch.path().to_path_buf();
         drop(scratch);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_folder_of_another_container_is_not_swept_while_it_is_in_use() {
+        let cache = tempfile::tempdir().unwrap();
+        let scratch = Scratch::new(cache.path()).unwrap();
+        // Where that lives, its supervisor has a number that nothing has here.
+        let elsewhere = scratch.path().with_file_name("4294967295-01");
+        fs::rename(scratch.path(), &elsewhere).unwrap();
+        Scratch::sweep(cache.path());
+        assert!(elsewhere.is_dir());
+        drop(scratch);
+        Scratch::sweep(cache.path());
+        assert!(!elsewhere.exists());
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! From a candidate's process to an evaluation: the verdict, the deep check of what is correct, and what is worth knowing beside them.
 
+use std::time::Duration;
+
 use kernelwright_builds::Built;
 use kernelwright_harness::{Company, gpu_turn};
-use kernelwright_protocol::{CandidateId, DeepCheck, Evaluation, Finding, ProblemId, Sandbox, Severity, TRIAL_SKIPPED, Verdict};
+use kernelwright_protocol::{CandidateId, Correct, DeepCheck, Evaluation, Finding, ProblemId, Sandbox, Severity, TRIAL_SKIPPED, Verdict};
 use tokio_util::sync::CancellationToken;
 
 use super::case::{Case, build};
@@ -37,8 +39,9 @@ impl Case<'_> {
                 return Err(given_up);
             }
         };
-        if matches!(&outcome, Ok(correct) if correct.timing.is_some()) {
-            self.workshop.learn(self.triton, launches::look(problem, &mut candidate).await);
+        if let Ok(Correct { timing: Some(timing), .. }) = &outcome {
+            let usual = Duration::from_nanos(timing.candidate_ns.0);
+            self.workshop.learn(self.triton, launches::look(problem, &mut candidate, usual).await);
         }
         let noticed = candidate.noticed();
         let slowed = outcome.as_mut().ok().filter(|correct| afterwards::is_called_for(problem, correct));
