@@ -51,10 +51,35 @@ const fn parts(backend: Backend) -> &'static [f64] {
     }
 }
 
-/// The pairs with which such batches go, of so many, each another one.
-pub(crate) fn pairs(backend: Backend, of: usize) -> Vec<usize> {
-    let mut left: Vec<usize> = (0..of).collect();
-    (0..count(backend).min(of)).map(|_| left.swap_remove(random_below(left.len()))).collect()
+/// The pairs with which such batches go.
+#[derive(Debug)]
+pub(crate) struct Due {
+    pairs: Vec<usize>,
+    /// Of so many.
+    of: usize,
+    backend: Backend,
+}
+
+impl Due {
+    /// In places that nobody can foresee, each another one.
+    pub(crate) fn among(backend: Backend, of: usize) -> Self {
+        let mut left: Vec<usize> = (0..of).collect();
+        let pairs = (0..count(backend).min(of)).map(|_| left.swap_remove(random_below(left.len()))).collect();
+        Self { pairs, of, backend }
+    }
+
+    /// Whether one goes with this pair.
+    pub(crate) fn with(&self, pair: usize) -> bool {
+        self.pairs.contains(&pair)
+    }
+
+    /// Whoever was to stop it came late each time. On a CPU others have the processors, and may have less of them a pair later; on a GPU this takes long, and
+    /// would come late then, too.
+    fn missed(&mut self, pair: usize) {
+        if self.backend == Backend::Cpu && pair + 1 < self.of {
+            self.pairs.push(pair + 1);
+        }
+    }
 }
 
 /// Where such a batch stands in a session.
@@ -71,24 +96,29 @@ pub(crate) struct Place<'a> {
     pub(crate) trials: &'a Trials,
 }
 
-/// Runs one such batch, of the calls that `batch` gives, and verifies those that got other inputs; whether there were any, where there can be.
+/// Runs one such batch, of the calls that `batch` gives, and verifies those that got other inputs.
 pub(crate) async fn check(
     problem: &mut Problem,
     candidate: &mut Candidate,
     batch: impl FnMut() -> Vec<Placed>,
     place: Place<'_>,
+    due: &mut Due,
     checks: &mut Checks,
-) -> Result<bool, Stop> {
+) -> Result<(), Stop> {
     if place.calls < FEWEST_CALLS {
         // Before anything is drawn, for which problems of so few calls may have no memory.
-        return Ok(true);
+        return Ok(());
     }
     let beyond = late::beyond(problem, place.beyond).await?;
     let checked = check_with(problem, candidate, batch, &place, Source::of(beyond.as_ref(), place.unseen), checks).await;
     late::forget_beyond(problem, beyond.as_ref()).await?;
-    checked
+    if !checked? {
+        due.missed(place.pair);
+    }
+    Ok(())
 }
 
+/// Whether any calls got other inputs.
 async fn check_with(
     problem: &mut Problem,
     candidate: &mut Candidate,
@@ -211,10 +241,20 @@ mod tests {
     #[test]
     fn no_pair_has_two_of_them() {
         for _ in 0..50 {
-            let pairs = pairs(Backend::Cpu, 6);
-            assert!(pairs.len() == 2 && pairs[0] != pairs[1] && pairs.iter().all(|&pair| pair < 6), "{pairs:?}");
+            let due = Due::among(Backend::Cpu, 6);
+            assert_eq!((0..6).filter(|&pair| due.with(pair)).count(), 2, "{due:?}");
         }
-        assert_eq!((pairs(Backend::Cpu, 1), pairs(Backend::Cuda, 6).len()), (vec![0], 1));
+        assert_eq!((Due::among(Backend::Cpu, 1).pairs, Due::among(Backend::Cuda, 6).pairs.len()), (vec![0], 1));
+    }
+
+    #[test]
+    fn what_was_missed_on_a_cpu_goes_with_the_next_pair() {
+        let missed = |backend: Backend, pair: usize| {
+            let mut due = Due { pairs: vec![], of: 6, backend };
+            due.missed(pair);
+            due.pairs
+        };
+        assert_eq!((missed(Backend::Cpu, 4), missed(Backend::Cpu, 5), missed(Backend::Cuda, 0)), (vec![5], vec![], vec![]));
     }
 
     #[test]

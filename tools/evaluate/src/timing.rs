@@ -152,7 +152,7 @@ pub(crate) async fn measure(
     let mut is_confirmed = false;
     let pairs = session.pairs.unwrap_or(FEWEST_PAIRS).max(2);
     let mut checks = Checks::within(problem.facts.reference_ns, session.room.bytes_per_call, pairs);
-    let mut interrupted = interrupted::pairs(session.backend, pairs);
+    let mut interrupted = interrupted::Due::among(session.backend, pairs);
     let (mut unseen, mut unverified) = (None, None);
     let mut samples = Samples::none(session.contenders.len());
     let started = Instant::now();
@@ -229,14 +229,10 @@ pub(crate) async fn measure(
             }
             samples.clocks.push(timed.clock);
         }
-        if let Some(unseen) = unseen.as_ref().filter(|_| interrupted.contains(&pair)) {
+        if let Some(unseen) = unseen.as_ref().filter(|_| interrupted.with(pair)) {
             let (samples, beyond, trials) = (&samples, session.beyond.as_slice(), &session.trials);
             let place = interrupted::Place { pair, calls: candidate_calls, samples, unseen, beyond, trials };
-            let is_done = interrupted::check(problem, candidate, || calls.fresh(length()), place, &mut checks).await?;
-            if !is_done && session.backend == Backend::Cpu && pair + 1 < pairs {
-                // Whoever stops it came late each time: others have the processors, and may have less of them later.
-                interrupted.push(pair + 1);
-            }
+            interrupted::check(problem, candidate, || calls.fresh(length()), place, &mut interrupted, &mut checks).await?;
         }
         if !pair.is_multiple_of(2) {
             time_baselines(problem, &session, &mut calls, &mut samples, pair, unseen.is_some(), ours).await?;
