@@ -17,6 +17,7 @@ use crate::late::{self, Source, Unseen};
 use crate::problem::{Placed, Problem};
 use crate::samples::Samples;
 use crate::verdict::Stop;
+use crate::waits::Denials;
 
 /// How many there are: each costs a GPU's verdict a tenth of its time.
 const fn count(backend: Backend) -> usize {
@@ -128,13 +129,16 @@ async fn check_with(
     checks: &mut Checks,
 ) -> Result<bool, Stop> {
     let others_are_busy = place.samples.others_are_busy();
-    for _ in 0..attempts(problem.setting.target.backend, others_are_busy) {
+    let (mut attempt, mut excused) = (0, 0);
+    while attempt < attempts(problem.setting.target.backend, others_are_busy || excused > 0) {
+        attempt += 1;
         match interrupt(problem, candidate, batch(), place, source, checks).await? {
             Interruption::Exchanged => return Ok(true),
             Interruption::Claimed => checks.claims += 1,
+            Interruption::Excused => excused += 1,
             Interruption::Late => {}
         }
-        if checks.claims >= claims(others_are_busy) {
+        if checks.claims >= claims(others_are_busy) || excused >= EXCUSES {
             let message = "it says again and again that the last call of a batch has begun, and goes on for longer than calls take";
             return Err(Stop::rejected("channel_tampering", message));
         }
@@ -151,6 +155,8 @@ enum Interruption {
     Late,
     /// All calls had begun by its own count, which lies in the candidate's memory, and much of it was to come.
     Claimed,
+    /// The same, and others had the processors meanwhile.
+    Excused,
 }
 
 /// How often it takes one for a lie. Once it may be a processor that others had, and where the baselines waited for theirs, more often.
@@ -158,9 +164,15 @@ const fn claims(others_are_busy: bool) -> u32 {
     if others_are_busy { 5 } else { 3 }
 }
 
-/// Whether a batch goes on for so long after its last call has begun that its count must be wrong. On a GPU calls are launched ahead of what they do.
-fn goes_on(backend: Backend, rest: Duration, per_call: f64, lasting: Duration) -> bool {
-    backend == Backend::Cpu && rest.as_secs_f64() > (2.0 * per_call).max(lasting.as_secs_f64() / 4.0)
+/// So many excuses in a row, and none of these batches with a call left to be exchanged: whoever counts right has some soon.
+const EXCUSES: u32 = 8;
+
+/// How long a batch may go on after its last call has begun; more, and its count must be wrong. On a GPU calls are launched ahead of what they do.
+fn longest_rest(backend: Backend, per_call: f64, lasting: Duration) -> Duration {
+    match backend {
+        Backend::Cpu => Duration::from_secs_f64(2.0 * per_call).max(lasting / 4),
+        Backend::Cuda => Duration::MAX,
+    }
 }
 
 /// The same for one batch.
@@ -189,18 +201,19 @@ async fn interrupt(
     let mut parts = at_first.into_iter().chain(later);
     let Some(first) = parts.next() else { return Ok(Interruption::Late) };
     let mut exchanged: Vec<(usize, u64)> = vec![];
-    let mut is_claimed = false;
+    let mut claimed = None;
     let mut halted = candidate.time_in_parts(first).await?;
     while let Some((begun, asked)) = halted {
         let numbers = to_exchange(usize::try_from(begun).unwrap_or(usize::MAX), count);
         late::exchange(problem, candidate, &mut ready, source, &numbers).await?;
         exchanged.retain(|(number, _)| !numbers.contains(number));
         exchanged.extend(numbers.iter().map(|&number| (number, begun)));
-        let resumed = Instant::now();
+        let (denials, resumed) = (Denials::of(candidate.pid()), Instant::now());
         halted = candidate.go_on(asked, parts.next().filter(|_| !numbers.is_empty())).await?;
-        let rest = resumed.elapsed();
-        is_claimed = numbers.is_empty() && goes_on(backend, rest, per_call, lasting);
-        tracing::debug!(count, begun, ?rest, ?lasting, is_claimed, "a batch goes on");
+        let (rest, longest) = (resumed.elapsed(), longest_rest(backend, per_call, lasting));
+        let is_denied = || denials.explain(rest, longest);
+        claimed = (numbers.is_empty() && rest > longest).then(|| if is_denied() { Interruption::Excused } else { Interruption::Claimed });
+        tracing::debug!(count, begun, ?rest, ?lasting, ?claimed, "a batch goes on");
     }
     tracing::debug!(count, ?exchanged, "a batch was interrupted");
     let (outputs, _) = candidate.held().await?;
@@ -208,7 +221,7 @@ async fn interrupt(
         return Err(Stop::rejected("channel_tampering", "it speaks of other calls than it was asked to make"));
     }
     if exchanged.is_empty() {
-        return Ok(if is_claimed { Interruption::Claimed } else { Interruption::Late });
+        return Ok(claimed.unwrap_or(Interruption::Late));
     }
     let lasts = outputs.lasting();
     exchanged.retain(|&(number, _)| lasts[number]);
@@ -220,7 +233,7 @@ async fn interrupt(
         let error = comparison.outcome(&label).map_err(|mismatches| Stop::incorrect(mismatches, trials.clone()))?;
         checks.note(error);
     }
-    Ok(if is_claimed { Interruption::Claimed } else { Interruption::Exchanged })
+    Ok(claimed.filter(|claimed| *claimed == Interruption::Claimed).unwrap_or(Interruption::Exchanged))
 }
 
 /// The calls, by number, that get other inputs where so many of `count` have begun: the next one, in case they are made a few at a time, and one of those
@@ -259,12 +272,10 @@ mod tests {
 
     #[test]
     fn a_batch_of_which_much_is_to_come_has_not_begun_its_last_call() {
-        let claimed = |rest: u64, calls: u32| {
-            let lasting = Duration::from_millis(40);
-            goes_on(Backend::Cpu, Duration::from_millis(rest), lasting.as_secs_f64() / f64::from(calls), lasting)
-        };
-        assert!(claimed(30, 20) && claimed(30, 3) && !claimed(9, 20) && !claimed(20, 3));
-        assert!(!goes_on(Backend::Cuda, Duration::from_millis(30), 1e-3, Duration::from_millis(40)));
+        let lasting = Duration::from_millis(40);
+        let longest = |calls: u32| longest_rest(Backend::Cpu, lasting.as_secs_f64() / f64::from(calls), lasting).as_millis();
+        assert_eq!((longest(20), longest(4)), (10, 20));
+        assert_eq!(longest_rest(Backend::Cuda, 1e-3, lasting), Duration::MAX);
     }
 
     #[test]

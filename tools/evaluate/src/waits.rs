@@ -1,5 +1,6 @@
 //! How long the threads of a process have waited for a processor that others had.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,15 +28,72 @@ impl Waits {
     }
 }
 
-/// What the threads that calls depend on have waited so far, added up: the second figure of their `schedstat`.
+/// What the threads that calls depend on have waited so far, added up.
 fn waited(pid: i32, backend: Backend) -> Option<Duration> {
-    // A thread that ends meanwhile is left out.
-    let texts = threads(pid, backend)?.into_iter().filter_map(|thread| fs::read_to_string(thread.join("schedstat")).ok());
-    let mut sum = None;
-    for text in texts {
-        *sum.get_or_insert(0) += text.split_whitespace().nth(1)?.parse::<u64>().ok()?;
+    let turns = Turns::of(pid, backend).0;
+    (!turns.is_empty()).then(|| turns.values().map(|turn| turn.waited).sum())
+}
+
+/// What each thread of a process has had so far.
+#[derive(Debug)]
+pub(crate) struct Turns(HashMap<PathBuf, Turn>);
+
+/// Time on processors, and in front of them: the first two figures of a thread's `schedstat`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    ran: Duration,
+    waited: Duration,
+}
+
+impl Turns {
+    /// Up to now; none where the system does not say.
+    pub(crate) fn of(pid: i32, backend: Backend) -> Self {
+        // A thread that ends meanwhile is left out.
+        let of_thread = |thread: PathBuf| {
+            let text = fs::read_to_string(thread.join("schedstat")).ok()?;
+            let mut figures = text.split_whitespace().map(|figure| figure.parse().map(Duration::from_nanos));
+            let (Some(Ok(ran)), Some(Ok(waited))) = (figures.next(), figures.next()) else { return None };
+            Some((thread, Turn { ran, waited }))
+        };
+        Self(threads(pid, backend).unwrap_or_default().into_iter().filter_map(of_thread).collect())
     }
-    sum.map(Duration::from_nanos)
+
+    /// The most that a thread ran since then, and the most that one waited.
+    fn most_since(&self, now: &Self) -> Turn {
+        let since = |(thread, now): (&PathBuf, &Turn)| {
+            let before = self.0.get(thread).copied().unwrap_or_default();
+            Turn { ran: now.ran.saturating_sub(before.ran), waited: now.waited.saturating_sub(before.waited) }
+        };
+        let larger = |one: Turn, other: Turn| Turn { ran: one.ran.max(other.ran), waited: one.waited.max(other.waited) };
+        now.0.iter().map(since).fold(Turn::default(), larger)
+    }
+}
+
+/// What a process and the one that asks it have had of processors since a moment.
+#[derive(Debug)]
+pub(crate) struct Denials {
+    pid: i32,
+    asked: Turns,
+    asking: Turns,
+}
+
+impl Denials {
+    /// Begins to count.
+    pub(crate) fn of(pid: i32) -> Self {
+        Self { pid, asked: Turns::of(pid, Backend::Cpu), asking: Turns::of(own_pid(), Backend::Cpu) }
+    }
+
+    /// Whether, in the `time` since then, no thread that was asked ran for longer than `most`, and either side waited for the rest: others had the
+    /// processors, and nobody worked for so long.
+    pub(crate) fn explain(&self, time: Duration, most: Duration) -> bool {
+        let asked = self.asked.most_since(&Turns::of(self.pid, Backend::Cpu));
+        let asking = self.asking.most_since(&Turns::of(own_pid(), Backend::Cpu));
+        asked.ran <= most && asked.waited + asking.waited + most >= time
+    }
+}
+
+fn own_pid() -> i32 {
+    std::process::id().cast_signed()
 }
 
 /// All of them, or for a GPU the one that submits its work.
@@ -76,5 +134,27 @@ mod tests {
         }
         assert!(shares > 0.5 && on_gpu > 0.5, "two took turns, and waited {shares}; their first threads {on_gpu}");
         assert!(Waits::of(0, Backend::Cpu).share(time) == 0.0, "there is no such process");
+    }
+
+    #[test]
+    fn the_longest_turns_are_those_of_one_thread_each() {
+        let ms = Duration::from_millis;
+        let thread = |at: &str, ran, waited| (PathBuf::from(at), Turn { ran: ms(ran), waited: ms(waited) });
+        let before = Turns(HashMap::from([thread("1", 100, 100), thread("2", 5, 0)]));
+        let most = before.most_since(&Turns(HashMap::from([thread("1", 105, 133), thread("2", 5, 7), thread("3", 20, 1)])));
+        assert_eq!((most.ran, most.waited), (ms(20), ms(33)));
+    }
+
+    #[test]
+    fn who_works_or_sleeps_was_not_denied_a_processor() {
+        let of = |command: &str| {
+            let mut child = Command::new("sh").args(["-c", command]).spawn().unwrap();
+            let denials = Denials::of(child.id().cast_signed());
+            std::thread::sleep(Duration::from_millis(200));
+            let explained = denials.explain(Duration::from_secs(1000), Duration::from_millis(5));
+            child.kill().and_then(|()| child.wait().map(drop)).unwrap();
+            explained
+        };
+        assert!(!of("while :; do :; done") && !of("exec sleep 9"));
     }
 }
