@@ -42,6 +42,8 @@ pub(crate) struct Checks {
     pub(crate) error_over_tolerance: f64,
     /// How many batches said that all their calls had begun and went on all the same.
     pub(crate) claims: u32,
+    /// The same since the last batch in which calls did get other inputs, those included that have an excuse.
+    pub(crate) in_a_row: u32,
 }
 
 impl Checks {
@@ -53,7 +55,7 @@ impl Checks {
         let at_once = fitting.clamp(2, VERIFIED_AT_ONCE);
         let (late, late_calls) =
             if most < QUICK { (vec![0], 1) } else { (vec![0, 1 + random_below(pairs - 1), 1 + random_below(pairs - 1)], at_once) };
-        Self { done: 0, most, at_once, late, late_calls, error_over_tolerance: 0.0, claims: 0 }
+        Self { done: 0, most, at_once, late, late_calls, error_over_tolerance: 0.0, claims: 0, in_a_row: 0 }
     }
 
     /// Counts a call that was verified.

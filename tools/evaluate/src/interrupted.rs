@@ -129,16 +129,19 @@ async fn check_with(
     checks: &mut Checks,
 ) -> Result<bool, Stop> {
     let others_are_busy = place.samples.others_are_busy();
-    let (mut attempt, mut excused) = (0, 0);
-    while attempt < attempts(problem.setting.target.backend, others_are_busy || excused > 0) {
+    let mut attempt = 0;
+    while attempt < attempts(problem.setting.target.backend, others_are_busy || checks.in_a_row > 0) {
         attempt += 1;
         match interrupt(problem, candidate, batch(), place, source, checks).await? {
-            Interruption::Exchanged => return Ok(true),
-            Interruption::Claimed => checks.claims += 1,
-            Interruption::Excused => excused += 1,
+            Interruption::Exchanged => {
+                checks.in_a_row = 0;
+                return Ok(true);
+            }
+            Interruption::Claimed => (checks.claims, checks.in_a_row) = (checks.claims + 1, checks.in_a_row + 1),
+            Interruption::Excused => checks.in_a_row += 1,
             Interruption::Late => {}
         }
-        if checks.claims >= claims(others_are_busy) || excused >= EXCUSES {
+        if checks.claims >= claims(others_are_busy) || checks.in_a_row >= IN_A_ROW {
             let message = "it says again and again that the last call of a batch has begun, and goes on for longer than calls take";
             return Err(Stop::rejected("channel_tampering", message));
         }
@@ -164,8 +167,8 @@ const fn claims(others_are_busy: bool) -> u32 {
     if others_are_busy { 5 } else { 3 }
 }
 
-/// So many excuses in a row, and none of these batches with a call left to be exchanged: whoever counts right has some soon.
-const EXCUSES: u32 = 8;
+/// So many of either kind in a row are one too many: whoever counts right has calls left to be exchanged soon.
+const IN_A_ROW: u32 = 5;
 
 /// How long a batch may go on after its last call has begun; more, and its count must be wrong. On a GPU calls are launched ahead of what they do.
 fn longest_rest(backend: Backend, per_call: f64, lasting: Duration) -> Duration {
@@ -233,7 +236,13 @@ async fn interrupt(
         let error = comparison.outcome(&label).map_err(|mismatches| Stop::incorrect(mismatches, trials.clone()))?;
         checks.note(error);
     }
-    Ok(claimed.filter(|claimed| *claimed == Interruption::Claimed).unwrap_or(Interruption::Exchanged))
+    // Before the first call nothing is known of who makes the next ones' work in it.
+    let tells = exchanged.iter().any(|&(_, begun)| begun > 0);
+    Ok(claimed.filter(|claimed| !tells || *claimed == Interruption::Claimed).unwrap_or(if tells {
+        Interruption::Exchanged
+    } else {
+        Interruption::Late
+    }))
 }
 
 /// The calls, by number, that get other inputs where so many of `count` have begun: the next one, in case they are made a few at a time, and one of those
