@@ -25,6 +25,8 @@ _MOST_NOISE = 0.5
 #: Stands for an error without bound in JSON.
 _WORST_RATIO = 1e30
 _MAX_MISMATCHES = 8
+#: Values of such a part of the largest that a type has overflow where they are added up in another order, or in parts.
+_NEAR_OVERFLOW = 2.0**-12
 
 
 class NanRule(Enum):
@@ -253,7 +255,8 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
             largest = max(largest, float(quick.max()))
             continue
         suspects = fine.logical_not().nonzero().reshape(-1)
-        ratio = element_ratio(scale, *(part[suspects].to(torch.float64) for part in (b, e, a)), expected.nan, spread)
+        most = torch.finfo(b.dtype).max
+        ratio = element_ratio(scale, *(part[suspects].to(torch.float64) for part in (b, e, a)), expected.nan, spread, most)
         value, index = ratio.max(dim=0)
         if float(value) > max(largest, 1.0):
             where = start + int(suspects[index])
@@ -380,8 +383,9 @@ def _has_spread(baseline: Tensor, actual: Tensor) -> bool:
     return 0 < 2 * count <= actual.numel()
 
 
-def element_ratio(scale: Scale, b: Tensor, e: Tensor, a: Tensor, nan: NanRule, spread: bool = False) -> Tensor:
-    """Error over tolerance of flat float64 slices; inf where a NaN or an inf is in the wrong place, unless it has `spread` there.
+def element_ratio(scale: Scale, b: Tensor, e: Tensor, a: Tensor, nan: NanRule, spread: bool = False, most: float = math.inf) -> Tensor:
+    """Error over tolerance of flat float64 slices of a type whose largest value is `most`; inf where a NaN or an inf is in the wrong place, unless it has
+    `spread` there.
 
     An element near the baseline is as good as one near the float64 value: they may differ where the reference rounds or branches.
     """
@@ -397,7 +401,9 @@ def element_ratio(scale: Scale, b: Tensor, e: Tensor, a: Tensor, nan: NanRule, s
     if spread:
         ratio = torch.where(_spread(b, a), 0.0, ratio)
     if nan.admits_finite:
-        ratio = torch.where(~finite_b & torch.isfinite(a), 0.0, ratio)
+        finite_a = torch.isfinite(a)
+        overflows = finite_b & ~finite_a & (b.abs() >= most * _NEAR_OVERFLOW)
+        ratio = torch.where(~finite_b & finite_a | overflows, 0.0, ratio)
     return torch.where(torch.isnan(b), 0.0, ratio) if nan.admits_anything else ratio
 
 
