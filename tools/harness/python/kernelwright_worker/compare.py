@@ -16,8 +16,8 @@ from .layout import overlaps
 from .tolerance import FEW, Distance, Precision, Scale, chunks, real_parts
 from .trees import dtype_name
 
-#: So many integers of an output, or one in `_RARE`, may be those that the reference gives for inputs a few roundings away.
-_FEW_INTEGERS, _RARE = 2, 100_000
+#: So many integers of an output, more of many, or one in `_RARE`, may be those that the reference gives for inputs a few roundings away.
+_FEW_INTEGERS, _MORE, _MANY, _RARE = 2, 8, 4096, 100_000
 #: Errors as large as the baseline's isolated ones: so many times as many as it has, and so many more. The figure that stands for too many.
 _AS_MANY, _FEW_ISOLATED, _TOO_MANY = 4, 8, 10.0
 #: An output of which this part may be noise, on average, says little.
@@ -229,7 +229,7 @@ def _compare_tensors(expected: Expected, baseline: Tensor, precise: Tensor, actu
             other = _at(without, path)
             if other is not None and other.shape == actual.shape and other.dtype == baseline.dtype:
                 wrong &= ~_exact_difference(baseline, other)
-    if bool(wrong.any()) and int(wrong.sum()) <= max(_FEW_INTEGERS, wrong.numel() // _RARE):
+    if bool(wrong.any()) and int(wrong.sum()) <= few_of(wrong.numel()):
         # A value at a rounding border, two that are nearly tied: a kernel that rounds in another order than torch gives the neighbour.
         for other in expected.nearby():
             near = _at(other, path)
@@ -270,7 +270,7 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
         wrong[suspects[ratio > 1] + start] = True
     decided = _decided_by_nan(expected, scale, b_parts, a_parts, path) if expected.keeps_nan else None
     if wrong is not None:
-        if int(wrong.sum()) <= max(_FEW_INTEGERS, wrong.numel() // _RARE):
+        if int(wrong.sum()) <= few_of(wrong.numel()):
             _excuse_neighbours(expected, scale, (e_parts, a_parts), path, wrong)
         if expected.nan.admits_anything and bool(wrong.any()):
             _excuse_without_nan(expected, scale, a_parts, path, wrong)
@@ -381,6 +381,11 @@ def _has_spread(baseline: Tensor, actual: Tensor) -> bool:
     """
     count = sum(int(_spread(b.to(torch.float64), a.to(torch.float64)).sum()) for _start, (b, a) in chunks(baseline, actual))
     return 0 < 2 * count <= actual.numel()
+
+
+def few_of(elements: int) -> int:
+    """How many of an output's elements rounding may decide."""
+    return max(_FEW_INTEGERS, min(_MORE, elements // _MANY), elements // _RARE)
 
 
 def element_ratio(scale: Scale, b: Tensor, e: Tensor, a: Tensor, nan: NanRule, spread: bool = False, most: float = math.inf) -> Tensor:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from . import another_state
 from .another_state import Snapshot
 from .channel import WorkerError
-from .compare import Expected, Extent, NanRule, compare
+from .compare import Expected, Extent, NanRule, compare, few_of
 from .device import Device
 from .double import DoubleRuns, Gap, NoDouble
 from .draws import transform
@@ -233,6 +233,12 @@ class Reference:
         """Whether two outputs are many times the tolerance apart, or differ in what has none."""
         mismatches = compare(Expected(first, first, precision=self._device.precision), second, "output").mismatches
         return any(mismatch["error_over_tolerance"] is None or mismatch["error_over_tolerance"] >= _FAR for mismatch in mismatches)
+
+    def wavers(self, inputs: list[Any]) -> bool:
+        """Whether more than a few integers of the outputs are others for inputs that differ in their last digits: ties decide them."""
+        own, moved = (tensors_of(self.outputs(made)) for made in (inputs, transform(inputs, "nudged", self._device.torch)[0]))
+        pairs = [(one, other) for one, other in zip(own, moved) if not (one.is_floating_point() or one.is_complex())]
+        return any(one.shape != other.shape or int((one != other).sum()) > few_of(one.numel()) for one, other in pairs)
 
     def is_as_sensitive(self, inputs: list[Any], baseline: Any, results: Any) -> bool:
         """Whether results are no further from the reference's than its own for inputs that differ in their last digits: where a softmax of large values

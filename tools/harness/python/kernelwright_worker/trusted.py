@@ -204,14 +204,19 @@ class _Loaded:
     def takes(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Whether the reference runs on an entry's inputs by a recipe, and gives what is not finite no more often than on the entry itself, but for an
         eighth of its outputs: elements in other places may make a few more. Where square matrices are decomposed, elements that come twice make one of
-        hundreds or thousands singular, which one look would not show: then it has to take those of which a row comes twice."""
+        hundreds or thousands singular, which one look would not show: then it has to take those of which a row comes twice. Elements that come twice
+        must not tie, either, so that integers of the outputs are a matter of chance."""
         base = self._trials.base(body["entry"])
         inputs = [self._trials.made({**body, "base": body["entry"]})]
-        if self._problem.decomposes and Recipe.parse(body.get("recipe")).stir:
+        is_stirred = Recipe.parse(body.get("recipe")).stir != 0
+        if self._problem.decomposes and is_stirred:
             known = iter(self._trials.fitting(base))
             inputs.append(map_tensors(base, lambda tensor: tensor if next(known, None) else _with_a_row_twice(tensor)))
         try:
             own, *others = (self._reference.outputs(made) for made in (base, *inputs))
+            has_integers = any(not (tensor.is_floating_point() or tensor.is_complex()) for tensor in tensors_of(own))
+            if is_stirred and has_integers and self._reference.wavers(map_tensors(base, _with_parts_twice)):
+                return {"takes": False}
         except Exception as error:  # what a reference raises for inputs that it was not written for is its own affair
             if "CUDA error" in str(error):
                 raise
@@ -294,6 +299,21 @@ def _with_a_row_twice(tensor: Tensor) -> Tensor:
     copy, elements = editable_copy(tensor, tensor.device)
     if elements.shape == tensor.shape:
         elements.detach()[..., 1, :] = elements.detach()[..., 0, :]
+    return copy
+
+
+def _with_parts_twice(tensor: Tensor) -> Tensor:
+    """Floating tensors of which the second eighth of the rows and of the columns is like the first, as it may be where a run comes in the place of
+    another."""
+    if not tensor.dim() or not can_scale(tensor):
+        return tensor
+    copy, elements = editable_copy(tensor, tensor.device)
+    if elements.shape == tensor.shape:
+        for dimension in {0, tensor.dim() - 1}:
+            lines = elements.detach().transpose(0, dimension)
+            count = -(-lines.shape[0] // 8)
+            twice = lines[count : 2 * count]
+            twice.copy_(lines[: twice.shape[0]].clone())
     return copy
 
 
