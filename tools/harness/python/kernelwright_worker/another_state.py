@@ -155,6 +155,8 @@ class _Building:
         self._by_name = policy == POLICIES[1]
         #: By where their memory begins; another tensor may come to lie there once one is gone.
         self._known: dict[int, tuple[weakref.ref[Tensor], str]] = {}
+        #: What those stand for that were replaced.
+        self._taken: dict[int, tuple[weakref.ref[Tensor], tuple[Any, str]]] = {}
 
     def register(self, name: str, child: Any) -> None:
         """Notes a tensor, or those of a module, and replaces what they hold."""
@@ -179,7 +181,14 @@ class _Building:
             known, leaf = self._known.get(tensor.untyped_storage().data_ptr(), (None, ""))
             own = known() if known is not None else None
             if own is not None and own.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr():
+                self._leave(own)
                 self._replace(leaf, own)
+
+    def _leave(self, tensor: Tensor) -> None:
+        """What is written over stands for nothing any more: memory that nobody has written yet may hold zeros by chance."""
+        taken, place = self._taken.pop(tensor.untyped_storage().data_ptr(), (None, None))
+        if taken is not None and place is not None and taken() is tensor:
+            self._left[place] += 1
 
     def _replace(self, leaf: str, tensor: Tensor) -> None:
         key = _key(tensor)
@@ -187,6 +196,7 @@ class _Building:
         if other is None or self._by_name and not self._left[key, leaf]:
             return
         self._left[key, leaf] -= 1
+        self._taken[tensor.untyped_storage().data_ptr()] = weakref.ref(tensor), (key, leaf)
         with torch.no_grad():
             tensor.copy_(other)
 

@@ -160,6 +160,21 @@ class States(unittest.TestCase):
             with built_with(state, 5, policy):
                 self.assertEqual(torch.equal(Biases().packed, wanted), right, policy)
 
+    def test_what_memory_holds_before_it_is_filled_takes_nobody_s_place(self) -> None:
+        class Zeros(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                # As memory that nobody has written, by chance.
+                self.bias = nn.Parameter(torch.zeros(4))
+                nn.init.uniform_(self.bias)
+                nn.init.zeros_(self.bias)
+
+        state = {"bias": torch.zeros(4)}
+        for policy in POLICIES:
+            with built_with(state, 5, policy):
+                built = Zeros().bias
+            self.assertTrue(torch.equal(built, varied(state, 5)["bias"]), policy)
+
     def test_what_is_filled_or_converted_later_is_replaced_then(self) -> None:
         layer = nn.Linear(4, 4)
         nn.init.zeros_(layer.bias)
