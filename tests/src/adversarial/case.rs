@@ -13,7 +13,7 @@ use kernelwright_protocol::{Backend, Evaluation, Verdict};
 /// - `expect`: the statuses that are right.
 /// - `timed: yes` measures as well; `tf32: yes` allows TF32; `limit: SECONDS` for its phases.
 /// - `rule`: the rule of a rejection; `finding` / `absent`: a finding that must, or must not, stand beside the verdict;
-///   `speedup`: the most a `correct` verdict may claim; `why`: for readers.
+///   `speedup`: the most a `correct` verdict may claim; `least`: the least that it has to; `why`: for readers.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// Folder and file name, e.g. `caches/by_shape`.
@@ -38,6 +38,7 @@ pub struct Case {
     finding: Option<String>,
     absent: Option<String>,
     speedup: Option<f64>,
+    least: Option<f64>,
 }
 
 /// What a candidate is.
@@ -145,6 +146,7 @@ impl Case {
             finding: take("finding").map(str::to_owned),
             absent: take("absent").map(str::to_owned),
             speedup: number("speedup", take("speedup"))?,
+            least: number("least", take("least"))?,
             source: source.clone(),
         };
         take("why");
@@ -154,12 +156,20 @@ impl Case {
         }
     }
 
-    /// Whether its time is more than it may be, and said to be worth little: others had the processors.
+    /// Whether its speedup is one that it may not have, and said to be worth little: others had the processors.
     #[must_use]
     pub fn is_disturbed(&self, evaluation: &Evaluation) -> bool {
         let timing = if let Verdict::Correct(correct) = &evaluation.verdict { correct.timing.as_ref() } else { None };
-        let is_too_fast = timing.zip(self.speedup).is_some_and(|(timing, most)| timing.speedup > most);
-        is_too_fast && evaluation.findings.iter().any(|finding| finding.rule == "busy_processors")
+        let is_out = timing.is_some_and(|timing| self.speedup_objection(timing.speedup).is_some());
+        is_out && evaluation.findings.iter().any(|finding| finding.rule == "busy_processors")
+    }
+
+    fn speedup_objection(&self, speedup: f64) -> Option<String> {
+        match (self.speedup, self.least) {
+            (Some(most), _) if speedup > most => Some(format!("expected no more than {most}x")),
+            (_, Some(least)) if speedup < least => Some(format!("expected no less than {least}x")),
+            _ => None,
+        }
     }
 
     /// What is wrong with the verdict, if anything is.
@@ -182,14 +192,12 @@ impl Case {
         if let Some(rule) = self.absent.as_ref().filter(|rule| has(rule)) {
             return Some(format!("did not expect the finding {rule}"));
         }
-        match (&correct.timing, self.speedup) {
+        match &correct.timing {
             // A verdict that calls its time wrong claims none.
-            (Some(timing), Some(most)) if timing.speedup > most && !self.is_disturbed(evaluation) => {
-                Some(format!("expected no more than {most}x"))
-            }
+            Some(_) if self.is_disturbed(evaluation) => None,
+            Some(timing) => self.speedup_objection(timing.speedup),
             // On the CPU, Triton kernels are interpreted and never timed.
-            (None, _) if self.timed && !self.source.contains("import triton") => Some("expected a time".to_owned()),
-            _ => None,
+            None => (self.timed && !self.source.contains("import triton")).then(|| "expected a time".to_owned()),
         }
     }
 }

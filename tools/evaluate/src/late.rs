@@ -148,6 +148,18 @@ pub(crate) async fn place(
     Ok(Ready { calls, placed, late })
 }
 
+/// Gives a baseline the inputs of a batch, from the same draw as the candidate's: of some operators, what a call takes depends on its values.
+pub(crate) async fn place_baseline(problem: &mut Problem, calls: &[Placed], unseen: Option<&Unseen>) -> Result<(), EvaluateError> {
+    match (unseen, problem.setting.target.backend) {
+        (None, _) => problem.place(calls).await,
+        (Some(_), Backend::Cpu) => problem.refill(calls, LATE).await,
+        (Some(_), Backend::Cuda) => {
+            let calls: Vec<_> = calls.iter().map(|call| Placed { base: LATE, ..*call }).collect();
+            problem.place(&calls).await
+        }
+    }
+}
+
 /// Makes room for the calls in the candidate's process on a CPU and, now that it is stopped, writes the inputs there, moved about differently for
 /// each call. The problem's process has no part in it.
 pub(crate) async fn write(candidate: &mut Candidate, mut calls: Vec<Placed>, unseen: &Unseen, moves: Moves) -> Result<Ready, Stop> {

@@ -72,11 +72,7 @@ pub(crate) async fn charge(
         // What it has waited for processors that others had says nothing of it.
         ours = ours.min(timed.per_call * (1.0 - timed.waited.min(EXCUSED)));
         let batch = calls.fresh(1);
-        if unseen.is_some() {
-            problem.refill(&batch).await?;
-        } else {
-            problem.place(&batch).await?;
-        }
+        late::place_baseline(problem, &batch, unseen.as_ref()).await?;
         theirs = theirs.min(problem.time(kind).await?.as_secs_f64());
         late::forget_unseen(problem, unseen.as_ref()).await?;
     }

@@ -17,7 +17,7 @@ use crate::cores::SameCore;
 use crate::correctness::{Returned, returned_inputs};
 use crate::draws::{DrawKind, random_below};
 use crate::interrupted;
-use crate::late::{self, Ready};
+use crate::late::{self, Ready, Unseen};
 use crate::problem::{BaselineBatch, Placed, Problem, TimedOutcomes};
 use crate::samples::{FEWEST_PAIRS, Samples};
 use crate::singles;
@@ -186,7 +186,7 @@ pub(crate) async fn measure(
             let problem_moves = problem.moves();
             let prepare = async {
                 verify(problem, unverified.take(), &mut checks, &session.trials).await?;
-                Ok::<_, Stop>(problem.refill(&batches.0).await?)
+                Ok::<_, Stop>(late::place_baseline(problem, &batches.0, Some(unseen)).await?)
             };
             // Side by side, in two processes. Both come to an end: who was asked halfway answers no other question.
             let (prepared, written) = tokio::join!(prepare, late::write(candidate, batches.1, unseen, problem_moves));
@@ -195,7 +195,7 @@ pub(crate) async fn measure(
         }
         // A B, B A, A B, ...: what drifts hits both sides alike.
         if pair.is_multiple_of(2) {
-            time_baselines(problem, &session, &mut calls, &mut samples, pair, unseen.is_some(), ours.take()).await?;
+            time_baselines(problem, &session, &mut calls, &mut samples, (pair, unseen.as_ref()), ours.take()).await?;
         }
         let batches = if is_renewed && unseen.is_none() { [Use::Late, Use::Time].as_slice() } else { &[Use::Time] };
         for &purpose in batches {
@@ -235,7 +235,7 @@ pub(crate) async fn measure(
             interrupted::check(problem, candidate, || calls.fresh(length()), place, &mut interrupted, &mut checks).await?;
         }
         if !pair.is_multiple_of(2) {
-            time_baselines(problem, &session, &mut calls, &mut samples, pair, unseen.is_some(), ours).await?;
+            time_baselines(problem, &session, &mut calls, &mut samples, (pair, unseen.as_ref()), ours).await?;
         }
     }
     verify(problem, unverified, &mut checks, &session.trials).await?;
@@ -403,8 +403,7 @@ async fn time_baselines(
     session: &Session,
     calls: &mut Calls,
     samples: &mut Samples,
-    pair: usize,
-    moves_bytes: bool,
+    (pair, unseen): (usize, Option<&Unseen>),
     mut ready: Option<Vec<Placed>>,
 ) -> Result<(), Stop> {
     for (at, &(kind, expected)) in session.contenders.iter().enumerate() {
@@ -412,12 +411,7 @@ async fn time_baselines(
             batch
         } else {
             let batch = session.batch(calls, expected);
-            // As the candidate gets its own.
-            if session.backend == Backend::Cpu && moves_bytes {
-                problem.refill(&batch).await?;
-            } else {
-                problem.place(&batch).await?;
-            }
+            late::place_baseline(problem, &batch, unseen).await?;
             batch
         };
         let waits = Waits::of(problem.pid(), session.backend);
