@@ -118,6 +118,17 @@ pub(crate) async fn check(
         } else {
             problem.forget(&[entry]).await?;
             let has_answer = passed.trials.skipped.len() == skipped;
+            if let Some(other) = draws::without_what_is_not_finite(draw.kind).filter(|_| !has_answer) {
+                match transformed(problem, entry, other, reload).await? {
+                    Ok(inputs) => {
+                        passed.trials.ran.push(inputs.label.clone());
+                        let label = format!("trial {} ({})", index + 1, inputs.label);
+                        trial(problem, candidate, Entries::same(entry), &inputs, &label, &mut passed).await?;
+                        problem.forget(&[entry]).await?;
+                    }
+                    Err(skipped) => passed.trials.skipped.push(skipped),
+                }
+            }
             if has_answer && inputs.decides && draws::DECISIVE.contains(&draw.kind) {
                 passed.decisive.push(draw.kind);
             }

@@ -125,6 +125,12 @@ pub(crate) fn instead_of(kind: DrawKind) -> Vec<Draw> {
     near.map(of_kind).into_iter().chain([fresh()]).collect()
 }
 
+/// What takes the place of a draw of which a candidate's outputs say nothing: without the values that are not finite, which it has carried further than the
+/// reference does, or chosen by.
+pub(crate) fn without_what_is_not_finite(kind: DrawKind) -> Option<Draw> {
+    (kind == DrawKind::Special).then(|| of_kind(DrawKind::Tiny))
+}
+
 /// The same, changed as a kind says.
 pub(crate) fn of_kind(kind: DrawKind) -> Draw {
     Draw { kind, seed: random_u32() }

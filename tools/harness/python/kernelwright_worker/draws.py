@@ -239,7 +239,7 @@ def _touch(elements: Tensor, random_numbers: random.Random, free: Tensor | None,
 _MIX = (0x2C1B3C6D, -0x68AC1B47, 0x297A2D39)
 
 
-def _scrambled(indices: Tensor, key: int) -> Tensor:
+def scrambled(indices: Tensor, key: int) -> Tensor:
     """Pseudo-random numbers in the place of indices, others for another key and the same every time."""
     indices += 1 + key * _MIX[2] & 0x7FFFFFFF
     # Whether a product fits does not matter.
@@ -262,7 +262,7 @@ def _nudge(seed: int) -> Callable[[Tensor], None]:
         if not elements.dim():
             return
         flat = torch.arange(elements.numel(), device=elements.device, dtype=torch.int32 if elements.numel() < 1 << 31 else torch.int64)
-        steps = _scrambled(flat, (seed + 1) // 2).view(elements.shape) % 11
+        steps = scrambled(flat, (seed + 1) // 2).view(elements.shape) % 11
         # Of 16 bits the last one alone is a lot.
         change = steps % 3 - 1 if elements.dtype.itemsize == 2 else (128 if seed else 16) * (steps - 5)
         if seed % 2:
@@ -280,7 +280,7 @@ def _untie_zeros(seed: int) -> Callable[[Tensor], None]:
         if not elements.dim():
             return
         flat = torch.arange(elements.numel(), device=elements.device, dtype=torch.int64)
-        steps = _scrambled(flat, _UNTIED_KEY).view(elements.shape) % (2 * _UNTIED + 1) - _UNTIED
+        steps = scrambled(flat, _UNTIED_KEY).view(elements.shape) % (2 * _UNTIED + 1) - _UNTIED
         about = torch.finfo(elements.dtype)
         most = (80 if elements.dtype.itemsize == 2 else 640) * about.eps
         size = most / _UNTIED * (elements[elements.isfinite()].abs().max() if bool(elements.isfinite().any()) else about.tiny)

@@ -7,7 +7,7 @@ from typing import Any
 from .answers import may_be_noise, same_value
 from .arena import Arena
 from .channel import WorkerError
-from .compare import Comparison, Expected, NanRule, compare
+from .compare import CHOSEN, Comparison, Expected, NanRule, compare
 from .device import Device
 from .reference import Expectation, Reference
 from .trees import decode
@@ -39,6 +39,8 @@ class Judge:
             result.mismatches[0]["detail"] += _IN_TRAINING
         after = self._after(body, arena, self._trials.base(entry))
         self._compare_after(self._trials.base(entry), expectation, after, result)
+        if expectation.outputs.is_replaceable and (reason := _why_it_says_nothing(expectation, result)):
+            return {**Comparison().to_json(), "undecided": reason}
         # Noise that makes no difference on the problem's own inputs may do so on others: that is nobody's fault.
         if self._trials.kind(entry) != "problem" and may_be_noise(result):
             undecided = self._undecided(self._trials.base(entry), expectation.results(), [outputs, self._reference.of_written(after or self._trials.base(entry))])
@@ -92,6 +94,7 @@ class Judge:
             # What is written into an input is an output.
             rules = None if untouched else expectation.written.get(i)
             found = compare(rules or Expected(expected, expected, precision=expectation.outputs.precision), got, _WRITTEN)
+            result.says_nothing, result.mistakes_nan = result.says_nothing or found.says_nothing, result.mistakes_nan or found.mistakes_nan
             if untouched and not found.mismatches:
                 found.add(_WRITTEN, "within tolerance of what it was, but not the same")
             for mismatch in found.mismatches:
@@ -125,6 +128,15 @@ class Judge:
         result = compare(expectation.outputs, actual, "output")
         self._compare_after(answer.inputs, expectation, after, result)
         return result
+
+
+def _why_it_says_nothing(expectation: Expectation, result: Comparison) -> str | None:
+    """Why results of a draw with a NaN that are not what is expected say nothing against a candidate, if so. Where integers are among them, what they choose
+    is as much a matter of what a NaN is taken for."""
+    if result.mistakes_nan or not result.mismatches:
+        return None if result.mistakes_nan else result.says_nothing
+    chooses = any(not (tensor.is_floating_point() or tensor.is_complex()) for tensor in tensors_of(expectation.results()))
+    return CHOSEN if chooses else None
 
 
 class _Answer:

@@ -22,6 +22,7 @@ from .draws import transform
 from .layout import admit_plain, fresh_copy, same_bits
 from .outputs import agree, are_same, distances, leaves
 from .problem import Problem
+from .rounding import Rounding
 from .tolerance import Distance, real_parts
 from .trees import Untransportable, encode, map_tensors, tensors_of
 
@@ -36,8 +37,9 @@ _FINITE = (0.0, 8.0)
 _FAR = 16.0
 #: So many values of an output tell whether all of them are those of inputs.
 _LOOKS = 16
-#: Ways in which last digits of inputs are changed; two values that are nearly tied come in either order in some of them.
-_NUDGES = 12
+#: Ways in which last digits of inputs are changed, and then those of what operators give; two values that are nearly tied come in either order in some of
+#: them.
+_NUDGES, _ROUNDINGS = 12, 16
 
 
 @dataclass
@@ -273,6 +275,7 @@ class Reference:
                     nan=nan,
                     precision=self._device.precision,
                     nearby=lambda: (_at(results, path) for results in self._nearby(inputs)),
+                    rounded=lambda: (_at(results, path) for results in self._rounded(inputs)),
                     without_nan=lambda infinite: (_at(results, path) for results in self._without_nan(inputs, infinite)),
                     **known,
                 )
@@ -314,6 +317,13 @@ class Reference:
             if reason is not None:
                 return
             yield self.results(changed)
+
+    def _rounded(self, inputs: list[Any]) -> Iterator[Any]:
+        """Results with other last digits of all that is made of the inputs."""
+        for seed in range(_ROUNDINGS):
+            with Rounding(seed):
+                results = self.results(inputs)
+            yield results
 
     def _without_nan(self, inputs: list[Any], infinite: bool) -> Iterator[Any]:
         """Results for inputs with finite values in the place of NaN; of `infinite` ones as well, of which differences and quotients are NaN."""

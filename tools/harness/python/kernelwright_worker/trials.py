@@ -236,12 +236,12 @@ class Trials:
         elif kind in ("structured", "unsigned"):
             # Sums of which half has changed its sign are small differences of large numbers.
             expectation.outputs.floors = {path: _FLOOR * size.mean for path, size in self._sizes.items() if size.is_of_few}
-        elif kind == "special" and not self._problem.orders:
+        elif kind == "special":
             for outputs in (expectation.outputs, *expectation.written.values()):
-                outputs.keeps_nan = True
+                outputs.keeps_nan, outputs.is_replaceable = not self._problem.orders, True
         elif kind == "tied":
             # Last digits are not what these are about.
-            expectation.outputs.nearby = tuple
+            expectation.outputs.nearby = expectation.outputs.rounded = tuple
         elif kind == "small":
             # What a function makes on its way may be of size one all the same, as a logistic function is, and what rounding does to it is as large.
             expectation.outputs.floors = {path: min(size.mean, _FLOOR_OF_SMALL) for path, size in self._sizes.items()}

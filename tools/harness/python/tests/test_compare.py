@@ -11,7 +11,7 @@ from support import DEVICES
 import torch
 
 from kernelwright_worker import tolerance
-from kernelwright_worker.compare import Expected, NanRule, compare
+from kernelwright_worker.compare import Comparison, Expected, NanRule, compare
 from kernelwright_worker.tolerance import Precision, Scale
 
 NAN, INF = float("nan"), float("inf")
@@ -248,6 +248,40 @@ class Floats(Cases):
         self.check(b, changed(NAN, slice(20, None)), "they are NaN, all in rows >= 20", nan=NanRule.ANYTHING)
         self.check(torch.tensor(1.0), torch.tensor(NAN), "value nan", nan=NanRule.ANYTHING)
         self.check(torch.complex(b, b), torch.complex(changed(NAN, -1), b), None, nan=NanRule.ANYTHING)
+
+    def test_what_a_nan_decides_says_nothing_where_another_draw_takes_its_place(self) -> None:
+        b = self.x.clone()
+        b[-2, 0], b[-1, -1] = NAN, INF
+        codes = torch.arange(6144).view(64, 96) % 7
+
+        def found(values: torch.Tensor, integers: torch.Tensor = codes, **rules: object) -> Comparison:
+            return compare(Expected((b, codes), (b, codes), NanRule.ANYTHING, is_replaceable=True, **rules), (values, integers), "output")
+
+        everywhere = found(torch.full_like(b, NAN))
+        self.assertEqual((everywhere.mismatches, everywhere.mistakes_nan), ([], False))
+        self.assertIn("reach most of its outputs", everywhere.says_nothing)
+        self.assertIn("decide integers", found(b, codes + (codes == 3)).says_nothing)
+        self.assertIsNone(found(b).says_nothing)
+        # Finite values beside few others are an answer, and so is a NaN that was lost.
+        self.assertIn("4 of 6144", str(found(torch.where(torch.arange(96) < 4, 0.0, b).where(torch.arange(64)[:, None] == 0, b)).mismatches))
+        with_number = lambda infinite: [(torch.full_like(b, value), codes) for value in (0.0, 8.0)]  # noqa: E731
+        lost = found(b.nan_to_num(nan=0.0, posinf=INF), codes + (codes == 3), keeps_nan=True, without_nan=with_number)
+        self.assertTrue(lost.mistakes_nan and lost.mismatches)
+
+    def test_no_more_integers_may_differ_than_where_operators_round_otherwise(self) -> None:
+        at = torch.arange(4096)
+        b = at % 50
+
+        def found(end: int, *rounded: int) -> str:
+            expected = Expected(b, b, rounded=lambda: [b + (at < count) for count in rounded])
+            return str(compare(expected, b + (at < end), "output").mismatches)
+
+        self.assertIn("60 of 4096", found(60))
+        self.assertEqual(found(60, 0, 60), "[]")
+        self.assertEqual(found(60, 0, 0, 0, 15, 60), "[]")
+        self.assertIn("60 of 4096", found(60, 0, 0, 0, 14, 60), "more than four times as many")
+        self.assertIn("21 of 4096", found(60, 39, 39), "not these")
+        self.assertIn("90 of 4096", found(90, 90, 90), "too many to be rounding")
 
     def test_eight_bit_floats_compare(self) -> None:
         for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):

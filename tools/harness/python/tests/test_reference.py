@@ -13,6 +13,7 @@ from kernelwright_worker.compare import NanRule, compare
 from kernelwright_worker.device import Device
 from kernelwright_worker.problem import Problem
 from kernelwright_worker.reference import Expectation, Reference
+from kernelwright_worker.rounding import Rounding
 from kernelwright_worker.tolerance import Distance, real_parts
 
 HEAD = "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"
@@ -83,6 +84,44 @@ class Tables(unittest.TestCase):
             expectation, x = self.expected(body)
             self.assertEqual(compare(expectation.outputs, expectation.outputs.baseline, "output").mismatches, [], body)
             self.assertLess(float((expectation.outputs.precise - expectation.outputs.baseline).abs().max()), 1e-6, body)
+
+
+#: A weighted sum of bytes, which comes to just a half now and then.
+GREY = "        return (x.float() @ torch.tensor([0.299, 0.587, 0.114], device=x.device) + 0.0).round().to(torch.uint8)\n"
+BYTES = "def get_inputs():\n    return [torch.randint(0, 256, (256, 256, 3), dtype=torch.uint8)]\n"
+
+
+class Roundings(unittest.TestCase):
+    def test_what_is_just_a_half_may_round_to_either_side(self) -> None:
+        for device in on_each_device():
+            made, (x,) = reference(HEAD + GREY + BYTES, device)
+            expectation = made.expect([x], NanRule.MUST_MATCH)
+            thousandths = (x.long() * torch.tensor([299, 587, 114], device=x.device)).sum(-1)
+            halves = thousandths % 1000 == 500
+            up, down = ((thousandths + more).div(1000, rounding_mode="floor").to(torch.uint8) for more in (500, 499))
+            self.assertGreater(int(halves.sum()), 16)
+            self.assertTrue(any(bool((side != expectation.outputs.baseline).any()) for side in (up, down)))
+            for side in (up, down):
+                self.assertEqual(compare(expectation.outputs, side, "output").mismatches, [])
+            wrong = torch.where(torch.arange(256, device=x.device) == 7, up + 1, up)
+            self.assertNotEqual(compare(expectation.outputs, wrong, "output").mismatches, [])
+
+    def test_what_is_a_whole_number_stays(self) -> None:
+        with Rounding(3):
+            rows = torch.arange(64.0)
+            picked = torch.randn(64, 4)[rows.long()] + 0.5
+        self.assertTrue(torch.equal(rows, torch.arange(64.0)))
+        self.assertEqual(picked.shape, (64, 4))
+
+    def test_two_in_a_row_are_opposite(self) -> None:
+        x = torch.rand(4096) + 0.25
+        moved = []
+        for seed in (4, 5):
+            with Rounding(seed):
+                moved.append(x * 1.5)
+        apart = [(each - x * 1.5) / torch.finfo(torch.float32).eps for each in moved]
+        self.assertTrue(bool((apart[0] * apart[1] <= 0).all()) and bool((apart[0] != 0).any()))
+        self.assertLess(float(apart[0].abs().max()), 6)
 
 
 class Sensitivity(unittest.TestCase):
