@@ -4,6 +4,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
+# Names that are not defined, and the like: what tests of Python code find only where they run it.
+RUFF := ruff@0.14.6
+
 # The interpreter that runs kernels: the user's own, or an environment made here.
 VENV := .venv
 REQUIREMENTS := tools/harness/python/requirements.txt
@@ -99,7 +102,8 @@ bench-profiler: $(ENV_READY) ## Measure how long profiles take, and the same tak
 	cargo build --release --locked -p kernelwright -p kernelwright-tests --bins
 	target/release/bench_profiler --target $(TARGET)
 
-lint: ## Check formatting and lints
+lint: $(ENV_READY) ## Check formatting and lints
+	$(if $(ENV_READY),$(VENV)/bin/uv,uv) tool run --quiet $(RUFF) check --quiet --isolated --select E9,F tools/harness/python
 	cargo fmt --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 

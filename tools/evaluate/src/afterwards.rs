@@ -11,7 +11,10 @@ use kernelwright_protocol::{Backend, Baseline, BaselineKind, Correct, Finding, N
 
 use crate::EvaluateError;
 use crate::batch::{Calls, wanted};
+use crate::draws::DrawKind;
+use crate::late::{self, Unseen};
 use crate::problem::Problem;
+use crate::samples::Beside;
 use crate::statistics::median;
 
 /// How much slower the baseline may be beside the candidate: clocks and temperatures differ by less.
@@ -32,17 +35,20 @@ fn last(correct: &Correct) -> Option<&Timing> {
     correct.sets.last().map_or(correct.timing.as_ref(), |set| set.timing.as_ref())
 }
 
-/// What one call of a baseline took in that session, in seconds.
-fn in_session(timing: &Timing) -> Option<f64> {
-    Some(timing.baselines.iter().find(|baseline| baseline.kind == timing.baseline)?.time_ns?.seconds())
+/// What one call of a baseline took in that session, in seconds, and on which draw.
+fn in_session(problem: &Problem, timing: &Timing) -> Option<(DrawKind, f64)> {
+    let Beside { draw, baselines } = problem.beside.as_ref()?;
+    baselines.iter().find(|(kind, _)| *kind == timing.baseline).map(|&(_, seconds)| (*draw, seconds))
 }
 
 /// Whether the baseline has to be measured once more.
 pub(crate) fn is_called_for(problem: &Problem, correct: &Correct) -> bool {
     let gains = |timing: &&Timing| problem.setting.target.backend == Backend::Cuda && timing.speedup > 1.0;
     let Some(timing) = last(correct).filter(gains) else { return false };
-    let alone = problem.alone.iter().find(|(known, _)| *known == timing.baseline);
-    in_session(timing).is_some_and(|session| alone.is_none_or(|&(_, alone)| is_slowed(session, alone)))
+    in_session(problem, timing).is_some_and(|(draw, session)| {
+        let alone = problem.alone.iter().find(|(kind, on, _)| (*kind, *on) == (timing.baseline, draw));
+        alone.is_none_or(|&(.., alone)| is_slowed(session, alone))
+    })
 }
 
 fn is_slowed(session: f64, alone: f64) -> bool {
@@ -53,11 +59,16 @@ fn is_slowed(session: f64, alone: f64) -> bool {
 pub(crate) async fn charge(problem: &mut Problem, correct: &mut Correct) -> Result<Option<Finding>, EvaluateError> {
     let Some(timing) = last(correct) else { return Ok(None) };
     let (kind, calls) = (timing.baseline, timing.calls_per_batch as usize);
-    let Some(session) = in_session(timing) else { return Ok(None) };
-    let times = measure(problem, kind, calls, session).await?;
+    let Some((draw, session)) = in_session(problem, timing) else { return Ok(None) };
+    let unseen = if draw == DrawKind::Problem { None } else { late::unseen_of(problem, draw).await? };
+    if draw != DrawKind::Problem && unseen.is_none() {
+        return Ok(None);
+    }
+    let times = measure(problem, kind, unseen.as_ref(), calls, session).await?;
+    late::forget_unseen(problem, unseen.as_ref()).await?;
     let slowest = times.iter().copied().fold(0.0, f64::max);
-    problem.alone.retain(|(known, _)| *known != kind);
-    problem.alone.push((kind, slowest));
+    problem.alone.retain(|(known, on, _)| (*known, *on) != (kind, draw));
+    problem.alone.push((kind, draw, slowest));
     if !is_slowed(session, slowest) {
         return Ok(None);
     }
@@ -85,12 +96,18 @@ fn slow_down(timing: &mut Timing, part: f64) {
 }
 
 /// Seconds of one call of a baseline, with nothing else on the GPU, in batches of no more calls than the session's.
-async fn measure(problem: &mut Problem, kind: BaselineKind, most: usize, session: f64) -> Result<Vec<f64>, EvaluateError> {
+async fn measure(
+    problem: &mut Problem,
+    kind: BaselineKind,
+    unseen: Option<&Unseen>,
+    most: usize,
+    session: f64,
+) -> Result<Vec<f64>, EvaluateError> {
     let count = ((wanted(Backend::Cuda, session).as_secs_f64() / session.max(1e-9)).ceil() as usize).clamp(1, most.max(1));
     let (mut calls, mut times) = (Calls::of(problem), vec![]);
     for batch in 0..=MOST_BATCHES {
         let placed = calls.fresh(count);
-        problem.place(&placed).await?;
+        late::place_baseline(problem, &placed, unseen).await?;
         let time = problem.time(kind).await?;
         problem.release(&placed).await?;
         if batch > 0 {

@@ -37,6 +37,7 @@ const SHARED: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Unseen {
     pub(crate) inputs: Inputs,
+    pub(crate) kind: DrawKind,
     /// What another draw of their kind takes, where calls can have draws of their own.
     redraw: Option<Duration>,
 }
@@ -79,12 +80,16 @@ pub(crate) struct Ready {
 /// Of a reduction every draw of one distribution gives the same within tolerance, wherever its elements stand, and some inputs are the same in every
 /// draw: where there are draws that are `decisive` it is one of those. Who takes a sample where inputs look as they always do is wrong, or no quicker.
 pub(crate) async fn unseen(problem: &mut Problem, decisive: &[DrawKind]) -> Result<Option<Unseen>, EvaluateError> {
-    let kind = if decisive.is_empty() { DrawKind::Problem } else { decisive[random_below(decisive.len())] };
+    unseen_of(problem, if decisive.is_empty() { DrawKind::Problem } else { decisive[random_below(decisive.len())] }).await
+}
+
+/// The same of one kind.
+pub(crate) async fn unseen_of(problem: &mut Problem, kind: DrawKind) -> Result<Option<Unseen>, EvaluateError> {
     let Some(inputs) = reaching(problem, LATE, kind).await? else { return Ok(None) };
     let is_cuda = problem.setting.target.backend == Backend::Cuda;
     let redraw = if is_cuda { problem.redraw(LATE).await? } else { None };
     if redraw.is_some() || rotation::is_possible(&inputs) {
-        return Ok(Some(Unseen { inputs, redraw }));
+        return Ok(Some(Unseen { inputs, kind, redraw }));
     }
     problem.forget(&[LATE]).await?;
     Ok(None)
@@ -293,7 +298,7 @@ mod tests {
             decides: false,
             structures: std::sync::Arc::default(),
         };
-        let recipes = Unseen { inputs, redraw: redraw.map(Duration::from_micros) }.recipes(Moves::Stirred, calls);
+        let recipes = Unseen { inputs, kind: DrawKind::Problem, redraw: redraw.map(Duration::from_micros) }.recipes(Moves::Stirred, calls);
         let seeds: HashSet<_> =
             recipes.iter().filter_map(|recipe| if let Recipe::Redrawn { draw, .. } = recipe { Some(*draw) } else { None }).collect();
         let moved = recipes.iter().filter(|recipe| !matches!(recipe, Recipe::Redrawn { by: 0, stir: 0, .. })).count();

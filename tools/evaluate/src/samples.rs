@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use kernelwright_protocol::{BaselineKind, Control, Nanoseconds};
 
+use crate::draws::DrawKind;
 use crate::statistics::{median, median_interval};
 
 /// The fewest pairs where the request names no number: their range is a 95 % interval.
@@ -47,12 +48,21 @@ pub(crate) struct Samples {
     pub(crate) candidate: Vec<f64>,
     /// What the candidate's clock says beyond the supervisor's, as shares of the batches.
     pub(crate) clocks: Vec<f64>,
+    /// What the inputs of both sides were drawn as, by pair.
+    pub(crate) drawn: Vec<DrawKind>,
     /// The largest share of a batch that its threads waited, by pair.
     waited: Vec<f64>,
     /// The shares of the baselines' batches, in which the candidate stands still.
     baselines_waited: Vec<f64>,
     /// Seconds that asking for the baselines' batches took.
     asking: Vec<f64>,
+}
+
+/// What a call of each baseline took, in seconds, on the draw that most batches had.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Beside {
+    pub(crate) draw: DrawKind,
+    pub(crate) baselines: Vec<(BaselineKind, f64)>,
 }
 
 /// The pairs that count.
@@ -130,6 +140,14 @@ impl Samples {
     /// The times of one contender in pairs that count.
     pub(crate) fn of_contender(&self, at: usize) -> Vec<f64> {
         self.counting().into_iter().map(|pair| self.baselines[at][pair]).collect()
+    }
+
+    /// What calls of the baselines took on the draw that they had most often: of some operators that depends on it.
+    pub(crate) fn beside(&self, contenders: &[(BaselineKind, Nanoseconds)]) -> Option<Beside> {
+        let with = |draw: DrawKind| (0..self.pairs()).filter(move |&pair| self.drawn.get(pair) == Some(&draw));
+        let draw = self.drawn.iter().copied().max_by_key(|&draw| with(draw).count()).filter(|&draw| with(draw).count() > 0)?;
+        let of = |times: &Vec<f64>| median(&with(draw).map(|pair| times[pair]).collect::<Vec<_>>());
+        Some(Beside { draw, baselines: contenders.iter().zip(&self.baselines).map(|(&(kind, _), times)| (kind, of(times))).collect() })
     }
 
     /// Whether the speedup is known well enough.
@@ -223,6 +241,16 @@ mod tests {
         let is_narrow = |baseline: f64, one: f64| counted(&[baseline; 6], &[1.0, one, 1.0, 1.005, 1.0, 1.0]).is_narrow();
         assert!(is_narrow(1.0, 1.015) && !is_narrow(1.0, 1.025), "nearly equal sides");
         assert!(is_narrow(2.0, 1.025) && is_narrow(0.5, 1.025) && !is_narrow(2.0, 1.05), "one that is faster by far");
+    }
+
+    #[test]
+    fn what_a_baseline_takes_is_told_of_one_draw() {
+        let (often, seldom) = (DrawKind::Spiked, DrawKind::Problem);
+        let timed =
+            Samples { drawn: vec![seldom, often, often, seldom, often], ..samples(&[&[1.0, 5.0, 6.0, 1.0, 7.0], &[9.0; 5]], &[1.0; 5]) };
+        let told = |samples: &Samples| samples.beside(&CONTENDERS);
+        assert_eq!(told(&timed), Some(Beside { draw: often, baselines: vec![(BaselineKind::Eager, 6.0), (BaselineKind::Compile, 9.0)] }));
+        assert_eq!(told(&Samples::none(2)), None);
     }
 
     #[test]

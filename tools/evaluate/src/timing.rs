@@ -19,7 +19,7 @@ use crate::draws::{DrawKind, random_below};
 use crate::interrupted;
 use crate::late::{self, Ready, Unseen};
 use crate::problem::{BaselineBatch, Placed, Problem, TimedOutcomes};
-use crate::samples::{FEWEST_PAIRS, Samples};
+use crate::samples::{Beside, FEWEST_PAIRS, Samples};
 use crate::singles;
 use crate::statistics::{median, spread};
 use crate::verdict::Stop;
@@ -243,7 +243,8 @@ pub(crate) async fn measure(
     late::forget_unseen(problem, unseen.as_ref()).await?;
     singles::charge(problem, candidate, &session, &mut calls, &mut checks, &mut samples, (empty, candidate_calls)).await?;
     candidate.clear().await?;
-    note(candidate, &samples);
+    problem.beside = samples.beside(&session.contenders);
+    note(candidate, &samples, &session, problem.beside.as_ref());
     let timing = Timing { device_state: problem.device_state().await?, ..summarize(&samples, &session, problem, candidate_calls) };
     Ok(Measured { timing, verified: checks.done, error_over_tolerance: checks.error_over_tolerance })
 }
@@ -255,7 +256,10 @@ fn is_unclear(samples: &Samples, session: &Session) -> bool {
 }
 
 /// Notes what has to be known about the times.
-fn note(candidate: &mut Candidate, samples: &Samples) {
+fn note(candidate: &mut Candidate, samples: &Samples, session: &Session, beside: Option<&Beside>) {
+    if let Some(message) = beside.and_then(|beside| of_another_draw(session, beside)) {
+        candidate.note("timed_on_another_draw", Severity::Note, &message);
+    }
     if candidate.copies() {
         let message =
             "calls return the same memory again, where a result is right until the next call only: each was copied, which is in its time";
@@ -290,6 +294,24 @@ fn summarize(samples: &Samples, session: &Session, problem: &Problem, calls_per_
         build_ns: session.build.into(),
         first_call_ns: session.first_call.into(),
     }
+}
+
+/// How much longer or shorter a call of the baseline is on one draw than on another where that has to be told.
+const UNLIKE: f64 = 1.5;
+
+/// What to make of times that depend on values, which are not those of the problem's own draws.
+fn of_another_draw(session: &Session, Beside { draw, baselines }: &Beside) -> Option<String> {
+    let (&(kind, own), &(_, timed)) = session.contenders.first().zip(baselines.first())?;
+    let share = timed / own.seconds().max(1e-9);
+    (*draw != DrawKind::Problem && !(1.0 / UNLIKE..=UNLIKE).contains(&share)).then(|| {
+        format!(
+            "a call of the {kind} baseline took {:.1} us on the problem's own inputs and {:.1} us on the `{}` draw, which both sides were timed on: a few \
+             elements of it decide what a reduction comes to, so that nobody gains by leaving others out",
+            own.seconds() * 1e6,
+            timed * 1e6,
+            draw.as_str()
+        )
+    })
 }
 
 /// What to make of times that were taken while threads waited for processors.
@@ -425,6 +447,7 @@ async fn time_baselines(
         }
         samples.baselines[at].push(time.as_secs_f64().max(1e-9) / batch.len() as f64);
     }
+    samples.drawn.push(unseen.map_or(DrawKind::Problem, |unseen| unseen.kind));
     Ok(())
 }
 

@@ -20,6 +20,7 @@ use self::traffic::{Blocks, Drawn};
 use crate::EvaluateError;
 use crate::draws::{self, Draw, DrawKind, random_u32};
 use crate::request::trusted;
+use crate::samples::Beside;
 use crate::sets::Sets;
 use crate::verdict::Stop;
 use crate::wire;
@@ -45,8 +46,10 @@ pub(crate) struct Problem {
     construction: Option<OwnedFd>,
     /// Baselines that were prepared, or could not be; kept as long as the worker lives.
     pub(crate) baselines: Vec<Baseline>,
-    /// Seconds that one call of a baseline of the selected set takes with no candidate's process on the GPU, as far as that was measured.
-    pub(crate) alone: Vec<(BaselineKind, f64)>,
+    /// What one call of its baselines took beside the candidate that was timed last.
+    pub(crate) beside: Option<Beside>,
+    /// Seconds that one call of a baseline of the selected set takes on a draw with no candidate's process on the GPU, as far as that was measured.
+    pub(crate) alone: Vec<(BaselineKind, DrawKind, f64)>,
     pub(crate) sets: Sets,
     /// The tree and the tensors of the last draw of [`BASE`].
     base: (Value, Vec<Value>),
@@ -76,6 +79,7 @@ impl Problem {
             facts,
             construction: fds.into_iter().next(),
             baselines: vec![],
+            beside: None,
             alone: vec![],
             sets: Sets::default(),
             base: (Value::Null, vec![]),

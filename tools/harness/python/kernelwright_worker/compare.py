@@ -35,7 +35,7 @@ _NEAR_OVERFLOW = 2.0**-12
 
 
 #: Why results may be anything where inputs have a NaN.
-CHOSEN = "a NaN of the inputs may decide integers of the outputs, as it fails all comparisons"
+CHOSEN = "a NaN of the inputs may decide what is chosen, as it fails all comparisons"
 
 
 class NanRule(Enum):
@@ -94,7 +94,7 @@ class Expected:
     without_nan: Callable[[bool], Iterable[Any]] = lambda _infinite: ()
     #: Whether what a NaN of the inputs decides has to be so, where NaN are no answer otherwise: not where elements are ordered, which it has no place in.
     keeps_nan: bool = False
-    #: Whether another draw takes the place of this one where outputs of a candidate say nothing: a NaN has reached most of them, or decides their integers.
+    #: Whether another draw takes the place of this one where outputs of a candidate say nothing: a NaN has reached most of them, or decides what is chosen.
     is_replaceable: bool = False
     #: The least size of outputs by their path: that of a sum which cancels says nothing of what rounding did to it.
     floors: Mapping[str, float] = field(default_factory=dict)

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def load_subject(problem_source: str, candidate_source: str | None, device: Devi
     model = problem.build(init, seed, device)
     inputs = problem.inputs(seed, device)
     if candidate_source is None:
-        return Subject(lambda: problem.run(model, inputs), inputs, problem.form.numpy, len(problem.sets()))
+        return Subject(partial(problem.run, model, inputs), inputs, problem.form.numpy, len(problem.sets()))
 
     folder = Path(tempfile.mkdtemp(prefix="candidate-"))
     path = folder / "candidate.py"

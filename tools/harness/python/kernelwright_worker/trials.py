@@ -266,8 +266,8 @@ class Trials:
         """Why a draw with a few far larger elements decides nothing, if so."""
         if self._problem.trains:
             return "where a softmax saturates, rounding decides what is left of its gradients"
-        if any(not (leaf.is_floating_point() or leaf.is_complex()) for leaf in leaves(baseline)):
-            return "where a few rows saturate, ties of what vanishes may decide its integer outputs"
+        if self._problem.orders or any(not (leaf.is_floating_point() or leaf.is_complex()) for leaf in leaves(baseline)):
+            return "where a few rows saturate, ties of what vanishes may decide what is chosen"
         if self._device.precision is not Precision.FULL or any(tensor.dtype.itemsize == 2 for tensor in [*floating(inputs), *floating(baseline)]):
             return "what rounding to fewer bits does to the far larger elements is as large as the others"
         return None

@@ -260,7 +260,7 @@ class Floats(Cases):
         everywhere = found(torch.full_like(b, NAN))
         self.assertEqual((everywhere.mismatches, everywhere.mistakes_nan), ([], False))
         self.assertIn("reach most of its outputs", everywhere.says_nothing)
-        self.assertIn("decide integers", found(b, codes + (codes == 3)).says_nothing)
+        self.assertIn("decide what is chosen", found(b, codes + (codes == 3)).says_nothing)
         self.assertIsNone(found(b).says_nothing)
         # Finite values beside few others are an answer, and so is a NaN that was lost.
         self.assertIn("4 of 6144", str(found(torch.where(torch.arange(96) < 4, 0.0, b).where(torch.arange(64)[:, None] == 0, b)).mismatches))

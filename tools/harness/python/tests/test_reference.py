@@ -138,6 +138,17 @@ class Sensitivity(unittest.TestCase):
             for wrong in (torch.zeros_like(x), x, torch.full_like(x, torch.nan), other[:, :8], baseline * 1.001):
                 self.assertFalse(made.is_as_sensitive([x], baseline, wrong))
 
+    def test_of_what_has_saturated_any_may_be_chosen(self) -> None:
+        body = "        gates = torch.softmax(400 * x[:, :16], -1)\n        picked = gates.topk(2).indices\n        return x[:, 16:32].gather(1, picked)\n"
+        for device in on_each_device():
+            made, (x,) = reference(HEAD + body + NORMAL, device)
+            baseline = made.run([x])[0]
+            gates = torch.softmax(400 * x[:, :16], -1)
+            others = x[:, 16:32].gather(1, gates.flip(-1).topk(2).indices.neg() + 15)
+            self.assertGreater(int((others != baseline).sum()), 16)
+            self.assertTrue(made.is_as_sensitive([x], baseline, others))
+            self.assertFalse(made.is_as_sensitive([x], baseline, torch.zeros_like(others) + 50))
+
     def test_what_is_not_finite_is_so_in_the_same_way(self) -> None:
         for device in on_each_device():
             made, (x,) = reference(HEAD + "        return torch.cat([x / 0, 0 * x / 0])\n" + NORMAL, device)

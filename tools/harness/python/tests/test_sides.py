@@ -39,7 +39,7 @@ class Bodies(unittest.TestCase):
         for function in (
             f"template <int N = 4> static {device} float f(float (&x)[N]) {{ return x[N - 1]; }}",
             f"struct S {{ public: {device} inline __attribute__((always_inline)) float operator()(float x) const noexcept {{ return x; }} }};",
-            f"namespace {{ __attribute__((global)) void __attribute__((launch_bounds(128))) f(float* x) {{ if (x) {{ return; }} }} }}",
+            "namespace { __attribute__((global)) void __attribute__((launch_bounds(128))) f(float* x) { if (x) { return; } } }",
         ):
             self.assertIn("{}", without(function))
             self.assertNotIn("return", without(function))

@@ -27,6 +27,7 @@ def get_inputs():
 def get_init_inputs():
     return [32]
 """
+INPUTS = "def get_inputs():\n    return [torch.randn(64, 32)]\n"
 CANDIDATE = """
 import torch
 from torch import nn
@@ -69,7 +70,6 @@ class Evaluation(WorkerCase):
         entries = [{"entry": 100 + i, "base": 0, "recipe": {"scale": 1.0 - 0.1 * i, "roll": i}} for i in range(3)]
         for worker in (trusted, untrusted):
             self.assertEqual(worker.ask("place", entries=entries)["bytes"], 3 * 64 * 32 * 4)
-        calls = [item["entry"] for item in entries]
         self.assertGreater(trusted.ask("time", kind="eager")["inner_ns"], 0)
         self.assertGreater(untrusted.ask("time")["inner_ns"], 0)
         self.assertGreaterEqual(untrusted.ask("place", entries=entries)["bytes"], 0)
@@ -285,6 +285,18 @@ class Problems(WorkerCase):
             with self.subTest(kind):
                 result = self.trial(trusted, untrusted, entry, kind)
                 self.assertTrue(result.get("skipped") or result.get("mismatches") == [], result)
+
+    def test_what_a_nan_decides_says_nothing(self) -> None:
+        problem = "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        low, code = x.abs().min(-1)\n        return RETURNED\n" + INPUTS
+        body = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        low, code = x.abs().nan_to_num(nan=9.0).min(-1)\n        code = code.where(~x.isnan().any(-1), 17)\n        return RETURNED\n"
+        for returned, undecided in (("code, x[0, code].cos()", True), ("x[0, code].cos()", False), ("low, code", False)):
+            trusted, untrusted = self.start("trusted"), self.start("untrusted")
+            self.prepare(trusted, untrusted, problem.replace("RETURNED", returned), body.replace("RETURNED", returned), "cpu")
+            self.assertEqual(self.trial(trusted, untrusted, 0)["mismatches"], [])
+            special = self.trial(trusted, untrusted, 1, "special")
+            self.assertEqual(special.get("undecided") is not None, undecided, (returned, special))
+            self.assertEqual(special["mismatches"] == [], undecided, (returned, special))
+            self.assertEqual(self.trial(trusted, untrusted, 2, "tiny")["mismatches"], [])
 
     def test_claims_that_do_not_fit_the_arena_are_refused(self) -> None:
         trusted = self.start("trusted")
