@@ -270,6 +270,23 @@ async fn what_is_wrong_with_the_problem_is_no_verdict() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_reference_that_ends_its_process_on_a_draw_is_not_asked_for_it_again() {
+    let desk = Desk::new();
+    let problem = "import os, torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        if bool(torch.isnan(x).any()):\n            \
+        os.abort()\n        return torch.relu(x)\ndef get_inputs():\n    return [torch.randn(64, 32)]\ndef get_init_inputs():\n    return []\n";
+    let candidate = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x.clamp_min(0)\n";
+    for _ in 0..2 {
+        let evaluation = desk.evaluate(problem, candidate, every_draw()).await.unwrap();
+        let Verdict::Correct(correct) = &evaluation.verdict else { panic!("{}", reading(&evaluation)) };
+        assert!(
+            correct.trials.skipped.contains(&"special: the reference ends its process on it".to_owned()),
+            "{:?}",
+            correct.trials.skipped
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_evaluation_leaves_no_process() {
     let desk = Desk::new();
     let (says, mut said) = tokio::sync::mpsc::unbounded_channel();

@@ -215,21 +215,22 @@ pub(crate) async fn in_a_row(
     problem.forget(&entries).await.map_err(Stop::from)
 }
 
-/// Draws the inputs of a later trial. Where the reference loses its device on them (a value that was an index, say), that is found out
-/// once: its worker is started again, and such draws of this problem are skipped from then on.
+/// Draws the inputs of a later trial. Where the reference loses its device on them (a value that was an index, say), its process, or comes to no end (a
+/// value that was the length of a loop), that is found out once: its worker is started again, and such draws of this problem are skipped from then on.
 async fn transformed(problem: &mut Problem, entry: u32, draw: Draw, reload: &Reload<'_>) -> Result<Result<Inputs, String>, EvaluateError> {
-    let skipped = || format!("{}: the reference loses the device on it", draw.kind.as_str());
-    if problem.lost_on.contains(&draw.kind) {
-        return Ok(Err(skipped()));
+    let skipped = |how: &str| format!("{}: the reference {how} on it", draw.kind.as_str());
+    if let Some((_, how)) = problem.lost_on.iter().find(|(kind, _)| *kind == draw.kind) {
+        return Ok(Err(skipped(how)));
     }
-    match problem.draw(entry, draw).await {
-        Err(EvaluateError::Problem(refusal)) if refusal.message.contains("CUDA error") => {
-            problem.lost_on.push(draw.kind);
-            baselines::recover(problem, reload).await?;
-            Ok(Err(skipped()))
-        }
-        drawn => drawn,
-    }
+    let how = match problem.draw(entry, draw).await {
+        Err(EvaluateError::Problem(refusal)) if refusal.message.contains("CUDA error") => "loses the device",
+        Err(EvaluateError::ProblemCrashed { .. }) if draw.kind != DrawKind::Problem => "ends its process",
+        Err(EvaluateError::ProblemSlow { .. }) if draw.kind != DrawKind::Problem => "comes to no end",
+        drawn => return drawn,
+    };
+    problem.lost_on.push((draw.kind, how));
+    baselines::recover(problem, reload).await?;
+    Ok(Err(skipped(how)))
 }
 
 /// One trial more, on the inputs of an entry that both sides name alike.

@@ -141,6 +141,8 @@ pub(crate) mod trusted {
     pub(crate) const START: Duration = Duration::from_secs(180);
     /// Loading the problem, or one reference run with its float64 twin.
     pub(crate) const STEP: Duration = Duration::from_secs(600);
+    /// The same for inputs that are not drawn as the problem draws its own, beside some runs on those.
+    pub(crate) const OTHER_DRAW: Duration = Duration::from_secs(30);
     /// Beyond its own limit, what preparing a baseline may take before the worker counts as hung.
     pub(crate) const BASELINE_SLACK: Duration = Duration::from_secs(20);
 }

@@ -36,6 +36,9 @@ pub(crate) struct BaselineBatch {
     pub(crate) asking: Duration,
 }
 
+/// How many runs of the reference it may take to say what it gives for a draw that is not the problem's own: several in float64, some on inputs nearby.
+const OTHER_DRAW_RUNS: u32 = 200;
+
 /// A loaded problem.
 #[derive(Debug)]
 pub(crate) struct Problem {
@@ -54,8 +57,8 @@ pub(crate) struct Problem {
     /// The tree and the tensors of the last draw of [`BASE`].
     base: (Value, Vec<Value>),
     copy_rate: Option<f64>,
-    /// Draws on which the reference has lost its device.
-    pub(crate) lost_on: Vec<DrawKind>,
+    /// Draws on which the reference has lost its device, or worse, and what it did.
+    pub(crate) lost_on: Vec<(DrawKind, &'static str)>,
     /// What its reference holds.
     pub(crate) state: State,
     /// Whether its reference takes its inputs times a factor, as calls that baselines are measured by have them.
@@ -116,7 +119,7 @@ impl Problem {
             Ok(inputs) => inputs,
             skipped => return Ok(skipped),
         };
-        Ok(match self.expect(entry).await? {
+        Ok(match self.expect(entry, self.drawing_limit(draw.kind)).await? {
             Err(reason) => Err(format!("{}: {reason}", inputs.label)),
             Ok(decides) => Ok(Inputs { decides, ..inputs }),
         })
@@ -132,7 +135,7 @@ impl Problem {
         if matches!(draw.kind, DrawKind::Touched | DrawKind::Raised | DrawKind::Opposed | DrawKind::Flipped) {
             fields["base"] = BASE.into();
         }
-        let (drawn, fds): (Drawn, _) = self.ask("draw", fields, &[]).await?;
+        let (drawn, fds): (Drawn, _) = self.ask_within(self.drawing_limit(draw.kind), "draw", fields, &[]).await?;
         if let Some(reason) = drawn.skipped {
             let label = if drawn.label.is_empty() { draw.kind.as_str() } else { drawn.label.as_str() };
             return Ok(Err(format!("{label}: {reason}")));
@@ -142,6 +145,14 @@ impl Problem {
             self.base = (inputs.tree.clone(), inputs.tensors.clone());
         }
         Ok(Ok(inputs))
+    }
+
+    /// What making inputs of a kind may take, and what the reference gives for them: much more than for the problem's own is no end.
+    fn drawing_limit(&self, kind: DrawKind) -> Duration {
+        match kind {
+            DrawKind::Problem => trusted::STEP,
+            _ => (trusted::OTHER_DRAW + OTHER_DRAW_RUNS * Duration::from_nanos(self.facts.reference_ns)).min(trusted::STEP),
+        }
     }
 
     /// Whether these inputs differ from those of [`BASE`] in their values alone.
@@ -167,7 +178,7 @@ impl Problem {
     }
 
     /// Computes the expected outputs of an entry, and says whether its draw decides what it is there for; the reason, where the reference cannot.
-    async fn expect(&mut self, entry: u32) -> Result<Result<bool, String>, EvaluateError> {
+    async fn expect(&mut self, entry: u32, limit: Duration) -> Result<Result<bool, String>, EvaluateError> {
         #[derive(Deserialize)]
         struct Expected {
             #[serde(default)]
@@ -177,7 +188,7 @@ impl Problem {
             #[serde(default)]
             decides: bool,
         }
-        let (expected, _): (Expected, _) = self.ask("expect", json!({"entry": entry}), &[]).await?;
+        let (expected, _): (Expected, _) = self.ask_within(limit, "expect", json!({"entry": entry}), &[]).await?;
         if expected.rounding_decides && self.facts.degenerate.is_none() {
             self.facts.degenerate = Some("inputs that differ in their last digits change its outputs as much as they are large".to_owned());
             self.note_degenerate();
@@ -429,10 +440,20 @@ impl Problem {
         fields: Value,
         fds: &[BorrowedFd<'_>],
     ) -> Result<(T, Vec<OwnedFd>), EvaluateError> {
+        self.ask_within(trusted::STEP, op, fields, fds).await
+    }
+
+    async fn ask_within<T: DeserializeOwned>(
+        &mut self,
+        limit: Duration,
+        op: &str,
+        fields: Value,
+        fds: &[BorrowedFd<'_>],
+    ) -> Result<(T, Vec<OwnedFd>), EvaluateError> {
         // What it was told to do after the last evaluation may still go on.
         let recovered = self.worker.recover(trusted::STEP).await;
         recovered.map_err(|error| EvaluateError::trusted(error, || self.worker.log().tail(2000)))?;
-        request(&mut self.worker, op, fields, fds, trusted::STEP).await
+        request(&mut self.worker, op, fields, fds, limit).await
     }
 }
 

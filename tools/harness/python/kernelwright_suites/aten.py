@@ -124,6 +124,11 @@ class Call:
         args = [_filled(value, drawn) for value in self.args]
         return function(*args, **{name: _filled(value, drawn) for name, value in self.kwargs.items()})
 
+    def of_no_device(self, function: Any) -> Any:
+        """Calls the operator on tensors that have no memory."""
+        drawn = [torch.empty(item.shape, dtype=item.dtype, device="meta") for item in self.inputs]
+        return function(*(_filled(value, drawn) for value in self.args), **{name: _filled(value, drawn) for name, value in self.kwargs.items()})
+
     def elements(self) -> int:
         """How much its tensors hold together."""
         return sum(math.prod(item.shape) for item in self.inputs)
@@ -181,7 +186,7 @@ def _problem(entry: Any) -> dict[str, str] | str:
 
 def _calls(entry: Any, dtype: torch.dtype) -> list[Call]:
     calls = (Call.of(args, kwargs) for args, kwargs in operators.samples(entry, dtype))
-    return [call for call in calls if call is not None]
+    return [call for call in calls if call is not None and not operators.keeps_to_the_cpu(lambda: call.of_no_device(entry.op))]
 
 
 def _sets(entry: Any, call: Call, dtype: str) -> dict[str, tuple[Input, ...]] | str:
@@ -200,7 +205,7 @@ def _sets(entry: Any, call: Call, dtype: str) -> dict[str, tuple[Input, ...]] | 
         sets[f"{dtype} medium"] = medium
     largest = sets.get(f"{dtype} medium", call.inputs)
     strided = tuple(item.strided() for item in largest)
-    if strided != largest and dtype == "float32" and objection(strided) is None:
+    if strided != largest and dtype == "float32" and entry.name not in operators.CONTIGUOUS and objection(strided) is None:
         sets[f"{dtype} strided"] = strided
     if dtype not in ("float32", "int64") and len(sets) > 1:
         # What depends on the size shows with the other dtypes.

@@ -46,6 +46,9 @@ EXCLUDED = {
     "nn.functional.fractional_max_pool3d": "it draws random numbers",
 }
 
+#: Operators that take contiguous memory alone on a GPU.
+CONTIGUOUS = {"nn.functional.channel_shuffle"}
+
 #: Operators that the database calls through a function of its own: how a program calls them. `{0}` is the first argument as the database has
 #: it, `{all}` all of them in their order, `{named}` those that are given by name, with a comma in front.
 CALLS = {
@@ -98,6 +101,15 @@ def samples(entry: Any, dtype: torch.dtype) -> Iterator[tuple[tuple[Any, ...], d
             yield (sample.input, *sample.args), dict(sample.kwargs)
     except Exception:  # what an entry raises for a dtype it does not know is its own affair
         return
+
+
+def keeps_to_the_cpu(call: Callable[[], Any]) -> bool:
+    """Whether a call on tensors of no device asks for one of them to be on the CPU."""
+    try:
+        call()
+    except Exception as error:  # many an operator has no such form, or looks at values
+        return "to be on cpu" in str(error)
+    return False
 
 
 def seed() -> None:

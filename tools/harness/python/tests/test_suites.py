@@ -55,6 +55,10 @@ class Aten(WorkerCase):
         for name in ("add", "matmul", "softmax", "nn.functional.conv2d", "nn.functional.scaled_dot_product_attention", "gather", "where", "sort"):
             self.assertIn(name, self.problems)
 
+    def test_a_gpu_takes_them_as_well(self) -> None:
+        self.assertNotRegex(self.problems["tensor_split"], r"tensor_split\(x, y")
+        self.assertNotIn("float32 strided", self.problems["nn.functional.channel_shuffle"])
+
     def test_the_files_are_the_same_every_time(self) -> None:
         self.assertEqual(*self.texts)
 
