@@ -96,6 +96,8 @@ class Expected:
     keeps_nan: bool = False
     #: Whether another draw takes the place of this one where outputs of a candidate say nothing: a NaN has reached most of them, or decides what is chosen.
     is_replaceable: bool = False
+    #: Whether the reference chooses elements.
+    chooses: bool = False
     #: The least size of outputs by their path: that of a sum which cancels says nothing of what rounding did to it.
     floors: Mapping[str, float] = field(default_factory=dict)
 

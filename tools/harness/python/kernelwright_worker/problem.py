@@ -29,6 +29,8 @@ from .ranges import Range, Watch
 from .trees import Untransportable, map_tensors, tensors_of
 
 _MODULE_NAME = "kernelwright_problem"
+#: Calls that say which element is the largest or smallest.
+_PICKS = re.compile(r"\barg(?:min|max)\(")
 #: Calls that may put equal elements in any order.
 _ORDERS = re.compile(r"\b(?:topk|argsort|argpartition|kthvalue|median|mode)\(|\bsort\((?![^)]*stable)")
 #: Calls that have no answer for a singular matrix.
@@ -55,6 +57,8 @@ class Problem:
         self.decomposes = _DECOMPOSES.search(source) is not None
         #: Whether it orders elements, of which equal ones may come in any order.
         self.orders = _ORDERS.search(source) is not None
+        #: Whether it chooses elements, of which a NaN may be one.
+        self.chooses = self.orders or _PICKS.search(source) is not None
         #: From what ranges the integers of the last inputs were drawn.
         self.ranges: tuple[Range | None, ...] = ()
         self._reference = self._member("reference", required=False)

@@ -238,7 +238,7 @@ class Trials:
             expectation.outputs.floors = {path: _FLOOR * size.mean for path, size in self._sizes.items() if size.is_of_few}
         elif kind == "special":
             for outputs in (expectation.outputs, *expectation.written.values()):
-                outputs.keeps_nan, outputs.is_replaceable = not self._problem.orders, True
+                outputs.keeps_nan, outputs.is_replaceable, outputs.chooses = not self._problem.orders, True, self._problem.chooses
         elif kind == "tied":
             # Last digits are not what these are about.
             expectation.outputs.nearby = expectation.outputs.rounded = tuple

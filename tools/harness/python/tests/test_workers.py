@@ -289,7 +289,8 @@ class Problems(WorkerCase):
     def test_what_a_nan_decides_says_nothing(self) -> None:
         problem = "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        low, code = x.abs().min(-1)\n        return RETURNED\n" + INPUTS
         body = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        low, code = x.abs().nan_to_num(nan=9.0).min(-1)\n        code = code.where(~x.isnan().any(-1), 17)\n        return RETURNED\n"
-        for returned, undecided in (("code, x[0, code].cos()", True), ("x[0, code].cos()", False), ("low, code", False)):
+        chosen = "x[0, x.abs().argmin(-1) * 0 + code].cos()"
+        for returned, undecided in (("code, x[0, code].cos()", True), (chosen, True), ("x[0, code].cos()", False), ("low, code", False)):
             trusted, untrusted = self.start("trusted"), self.start("untrusted")
             self.prepare(trusted, untrusted, problem.replace("RETURNED", returned), body.replace("RETURNED", returned), "cpu")
             self.assertEqual(self.trial(trusted, untrusted, 0)["mismatches"], [])
