@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from time import perf_counter_ns
+from time import perf_counter, perf_counter_ns
 from typing import Any
 
 import torch
@@ -41,6 +41,8 @@ _LOOKS = 16
 #: Ways in which last digits of inputs are changed, and then those of what operators give; two values that are nearly tied come in either order in some of
 #: them.
 _NUDGES, _ROUNDINGS = 12, 16
+#: Where the reference is slow, there are fewer of the latter.
+_ROUNDING_SECONDS = 20.0
 #: Whoever takes the first of several that are the same fills one place, where chance fills all: outputs are that much further apart. So many times it is
 #: left to chance.
 _OTHER_CHOICE, _CHOICES = 4.0, 4
@@ -331,10 +333,20 @@ class Reference:
             yield self.results(changed)
 
     def _rounded(self, inputs: list[Any], *, saturated: bool = False) -> Iterator[Any]:
-        """Results with other last digits of all that is made of the inputs."""
+        """Results with other last digits of all that is made of the inputs: as many as time and memory allow, and none where the reference does not take that."""
+        began = perf_counter()
         for seed in range(_ROUNDINGS):
-            with Rounding(seed, saturated=saturated):
-                results = self.results(inputs)
+            if perf_counter() - began > _ROUNDING_SECONDS:
+                return
+            try:
+                with Rounding(seed, saturated=saturated):
+                    results = self.results(inputs)
+            except torch.OutOfMemoryError:
+                return
+            except WorkerError as error:
+                if "CUDA error" in error.message:
+                    raise
+                return
             yield results
 
     def _without_nan(self, inputs: list[Any], infinite: bool) -> Iterator[Any]:

@@ -106,6 +106,13 @@ class Roundings(unittest.TestCase):
             wrong = torch.where(torch.arange(256, device=x.device) == 7, up + 1, up)
             self.assertNotEqual(compare(expectation.outputs, wrong, "output").mismatches, [])
 
+    def test_what_cannot_be_run_so_is_not_asked_for(self) -> None:
+        body = "        if bool((x * 1.0 != x).any()):\n            raise ValueError\n        return x.argmax(-1)\n"
+        made, (x,) = reference(HEAD + body + NORMAL, on_each_device()[0])
+        expected = made.expect([x], NanRule.MUST_MATCH).outputs
+        self.assertEqual(list(expected.rounded()), [])
+        self.assertNotEqual(compare(expected, expected.baseline + 1, "output").mismatches, [])
+
     def test_what_is_a_whole_number_stays(self) -> None:
         with Rounding(3):
             rows = torch.arange(64.0)
