@@ -103,7 +103,7 @@ bench-profiler: $(ENV_READY) ## Measure how long profiles take, and the same tak
 	target/release/bench_profiler --target $(TARGET)
 
 lint: $(ENV_READY) ## Check formatting and lints
-	$(if $(ENV_READY),$(VENV)/bin/uv tool run --quiet $(RUFF) check --quiet --isolated --select E9,F tools/harness/python)
+	$(if $(ENV_READY),$(VENV)/bin/uv tool run --quiet $(RUFF) check --quiet --isolated --select E9 --select F tools/harness/python)
 	cargo fmt --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 
