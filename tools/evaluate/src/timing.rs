@@ -257,7 +257,7 @@ fn is_unclear(samples: &Samples, session: &Session) -> bool {
 
 /// Notes what has to be known about the times.
 fn note(candidate: &mut Candidate, samples: &Samples, session: &Session, beside: Option<&Beside>) {
-    if let Some(message) = beside.and_then(|beside| of_another_draw(session, beside)) {
+    if let Some(message) = beside.zip(session.contenders.first()).and_then(|(beside, &first)| of_another_draw(first, beside)) {
         candidate.note("timed_on_another_draw", Severity::Note, &message);
     }
     if candidate.copies() {
@@ -299,9 +299,10 @@ fn summarize(samples: &Samples, session: &Session, problem: &Problem, calls_per_
 /// How much longer or shorter a call of the baseline is on one draw than on another where that has to be told.
 const UNLIKE: f64 = 1.5;
 
-/// What to make of times that depend on values, which are not those of the problem's own draws.
-fn of_another_draw(session: &Session, Beside { draw, baselines }: &Beside) -> Option<String> {
-    let (&(kind, own), &(_, timed)) = session.contenders.first().zip(baselines.first())?;
+/// What to make of times that depend on values, which are not those of the problem's own draws, where a call of a baseline takes as long as is said here on
+/// those.
+fn of_another_draw((kind, own): (BaselineKind, Nanoseconds), Beside { draw, baselines }: &Beside) -> Option<String> {
+    let &(_, timed) = baselines.iter().find(|(timed, _)| *timed == kind)?;
     let share = timed / own.seconds().max(1e-9);
     (*draw != DrawKind::Problem && !(1.0 / UNLIKE..=UNLIKE).contains(&share)).then(|| {
         format!(
@@ -454,6 +455,21 @@ async fn time_baselines(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_draw_on_which_a_call_takes_another_time_is_told() {
+        let told = |draw: DrawKind, seconds: f64| {
+            of_another_draw((BaselineKind::Eager, Nanoseconds(100_000)), &Beside { draw, baselines: vec![(BaselineKind::Eager, seconds)] })
+        };
+        let twice = told(DrawKind::Spiked, 200e-6).unwrap();
+        assert!(
+            twice.starts_with("a call of the eager baseline took 100.0 us on the problem's own inputs and 200.0 us on the `spiked` draw"),
+            "{twice}"
+        );
+        assert!(told(DrawKind::Uneven, 50e-6).is_some(), "and half");
+        assert_eq!(told(DrawKind::Spiked, 140e-6), None, "as far apart as processors make it");
+        assert_eq!(told(DrawKind::Problem, 200e-6), None, "its own draw");
+    }
 
     #[test]
     fn nothing_is_gained_by_doing_the_work_when_asked_for_it() {

@@ -133,8 +133,10 @@ class Judge:
 def _why_it_says_nothing(expectation: Expectation, result: Comparison) -> str | None:
     """Why results of a draw with a NaN that are not what is expected say nothing against a candidate, if so. Where integers are among them, or elements are
     chosen, which ones is as much a matter of what a NaN is taken for."""
-    if result.mistakes_nan or not result.mismatches:
-        return None if result.mistakes_nan else result.says_nothing
+    if result.mistakes_nan:
+        return None
+    if not result.mismatches:
+        return result.says_nothing
     chooses = expectation.outputs.chooses or any(not (tensor.is_floating_point() or tensor.is_complex()) for tensor in tensors_of(expectation.results()))
     return CHOSEN if chooses else None
 
