@@ -118,6 +118,7 @@ fn timing(speedup: f64) -> Timing {
         baselines: vec![],
         pairs: 9,
         calls_per_batch: 1,
+        batches_ns: None,
         control: None,
         device_state: None,
         build_ns: Nanoseconds(1),

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::EvaluateError;
+use crate::apart::{Apart, has_team};
 use crate::locations::Locations;
 use crate::problem::{BASE, Inputs, OtherState, Outcome, Placed, Problem, Setting, TimedOutcome, TimedOutcomes};
 use crate::request::Limits;
@@ -30,6 +31,10 @@ pub(crate) struct Candidate {
     noticed: Vec<Finding>,
     /// Whether results of timed calls are copied.
     copies: bool,
+    /// Whether operators share threads, which are gathered before a batch.
+    has_team: bool,
+    /// What its timed batches took.
+    pub(crate) timed: Duration,
 }
 
 /// What a candidate may import of its problem.
@@ -106,7 +111,7 @@ impl Candidate {
         let spare = std::thread::available_parallelism().is_ok_and(|processors| processors.get() >= SPARE);
         // While a GPU works, processors do not.
         let watch = if spare && backend == Backend::Cuda { Watch::Awake } else { Watch::Asleep };
-        Self { worker, limits, watch, noticed: vec![], copies: false }
+        Self { worker, limits, watch, noticed: vec![], copies: false, has_team: false, timed: Duration::ZERO }
     }
 
     /// Its process.
@@ -127,6 +132,7 @@ impl Candidate {
 
     /// Imports the candidate, with what was built for it; the time that all of it took.
     pub(crate) async fn build(&mut self, source: &str, setting: &Setting, offer: &Offer, built: &Built) -> Result<Duration, Stop> {
+        self.has_team = has_team(setting);
         let path = self.worker.scratch().join("candidate.py");
         let written = tokio::fs::write(&path, source).await;
         written.map_err(|source| kernelwright_harness::HarnessError::Write { path: path.clone(), source }).map_err(EvaluateError::from)?;
@@ -229,6 +235,16 @@ impl Candidate {
         claim(self.ask(Phase::Time, "place", json!({"entries": entries}), &[]).await?.ok)
     }
 
+    /// Has the threads that torch's operators share side by side, as the problem's process has them before its batches: those that sleep are woken where
+    /// they have to take turns. It comes before inputs are written, so that nobody can work on them meanwhile.
+    pub(crate) async fn gather(&mut self) -> Result<(), Stop> {
+        if self.has_team {
+            let _apart = Apart::of(self.pid());
+            self.ask(Phase::Time, "gather", json!({}), &[]).await?;
+        }
+        Ok(())
+    }
+
     /// Where it says that tensors lie, each with its number; not all of its memory can be theirs.
     pub(crate) fn windows(&self, located: &[Value]) -> Result<Vec<(usize, Window)>, Stop> {
         wire::windows(located, self.limits.memory.0).map_err(|error| Stop::rejected("output_memory", error.to_string()))
@@ -258,6 +274,7 @@ impl Candidate {
         }
         let reply = self.ask_watching(Phase::Time, "time", json!({"copies": self.copies}), &[], self.watch).await?;
         let timed: Timed = claim(reply.ok)?;
+        self.timed += reply.wall;
         tracing::debug!(wall = ?reply.wall, stopping = ?reply.stopping, inner = ?Duration::from_nanos(timed.inner_ns), "a batch of the candidate");
         Ok(Batch { wall: reply.wall, stopping: reply.stopping, inner: Duration::from_nanos(timed.inner_ns) })
     }

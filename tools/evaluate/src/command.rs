@@ -148,6 +148,7 @@ fn verdict(answer: Answer, measure: bool) -> Result<Verdict, &'static str> {
             }],
             pairs: 0,
             calls_per_batch: 0,
+            batches_ns: None,
             control: None,
             device_state: None,
             build_ns: Nanoseconds(0),

@@ -9,6 +9,7 @@
 //! request does wrong is an [`EvaluateError`].
 
 mod afterwards;
+mod apart;
 mod baseline_cache;
 mod baselines;
 mod batch;
@@ -34,6 +35,7 @@ mod locations;
 mod nurseries;
 mod problem;
 mod processors;
+mod remarks;
 mod request;
 mod rotation;
 mod samples;

@@ -25,10 +25,11 @@ const CLEAR: f64 = 1.2;
 /// or two pairs more show to be an exception.
 const NOT_DISTURBED: f64 = 0.1;
 
-/// A candidate that is slower than the baseline by more than this has lost, by whatever number.
+/// A candidate that is slower than the baseline by more than this has lost, by whatever number: that needs no more than to be told by this share of it.
 const SLOWER: f64 = 0.8;
+const NARROW_AND_LOST: f64 = 0.1;
 
-/// What the threads of a batch may have waited for processors, added up, as a share of its time.
+/// What a thread of a batch may have waited for a processor, as a share of its time.
 const QUIET: f64 = 0.05;
 
 /// What they have waited where other work must have had them: a team of threads waits a little for its own, too.
@@ -211,7 +212,11 @@ impl Counted {
     /// Whether the pairs agree.
     fn is_narrow(&self) -> bool {
         let (speedup, (low, high)) = self.speedup();
-        let width = if low > CLEAR || high < 1.0 / CLEAR { NARROW_AND_CLEAR } else { NARROW };
+        let width = match high {
+            _ if high < SLOWER => NARROW_AND_LOST,
+            _ if low > CLEAR || high < 1.0 / CLEAR => NARROW_AND_CLEAR,
+            _ => NARROW,
+        };
         !self.ratios.is_empty() && high - low <= width * speedup
     }
 
@@ -240,7 +245,8 @@ mod tests {
     fn pairs_that_agree_are_enough() {
         let is_narrow = |baseline: f64, one: f64| counted(&[baseline; 6], &[1.0, one, 1.0, 1.005, 1.0, 1.0]).is_narrow();
         assert!(is_narrow(1.0, 1.015) && !is_narrow(1.0, 1.025), "nearly equal sides");
-        assert!(is_narrow(2.0, 1.025) && is_narrow(0.5, 1.025) && !is_narrow(2.0, 1.05), "one that is faster by far");
+        assert!(is_narrow(2.0, 1.025) && !is_narrow(2.0, 1.05), "one that is faster by far");
+        assert!(is_narrow(0.5, 1.08) && !is_narrow(0.5, 1.15) && !is_narrow(0.81, 1.08), "one that has lost");
     }
 
     #[test]

@@ -203,6 +203,7 @@ fn together(timings: &[&Timing]) -> Option<Timing> {
         baselines: summed(&timings.iter().map(|timing| timing.baselines.as_slice()).collect::<Vec<_>>()),
         pairs: timings.iter().map(|timing| timing.pairs).min().unwrap_or_default(),
         calls_per_batch: timings.iter().map(|timing| timing.calls_per_batch).min().unwrap_or_default(),
+        batches_ns: timings.iter().map(|timing| timing.batches_ns.map(|time| time.0)).sum::<Option<u64>>().map(Nanoseconds),
         control: controls.map(|controls| Control {
             ratio: geometric_mean(controls.iter().map(|control| control.ratio)),
             low: controls.iter().map(|control| control.low).fold(f64::INFINITY, f64::min),
@@ -267,6 +268,7 @@ mod tests {
             baselines: baselines.iter().map(time).collect(),
             pairs: 6,
             calls_per_batch: 2,
+            batches_ns: Some(Nanoseconds(5)),
             control: None,
             device_state: None,
             build_ns: Nanoseconds(5),

@@ -30,8 +30,7 @@ const BUDGET: Duration = Duration::from_millis(800);
 /// How many times longer a call may take by itself, beyond what it is for the baseline and this.
 const LONGER: f64 = 2.0;
 
-/// The largest part of a call's time that is excused as waiting. Threads' waits are added up: many of them that wait for each other, which a candidate can
-/// arrange, would excuse all of it.
+/// The largest part of a call's time that is excused as waiting: threads that wait for each other, which a candidate can arrange, would excuse all of it.
 const EXCUSED: f64 = 0.5;
 
 /// Seconds: asking a process for a call, and waking it, takes some tenths of a millisecond one time and none another.

@@ -6,8 +6,10 @@
 
 use std::time::{Duration, Instant};
 
-use kernelwright_protocol::{Backend, Baseline, BaselineKind, Nanoseconds, Severity, Timing, Trials};
+use kernelwright_protocol::{Backend, Baseline, BaselineKind, Nanoseconds, Timing, Trials};
+use tokio::time::sleep;
 
+use crate::apart::has_team;
 use crate::batch::{Calls, Room, wanted};
 use crate::calibration::{calibrate, overhead};
 use crate::candidate::{Batch, Candidate};
@@ -19,7 +21,8 @@ use crate::draws::{DrawKind, random_below};
 use crate::interrupted;
 use crate::late::{self, Ready, Unseen};
 use crate::problem::{BaselineBatch, Placed, Problem, TimedOutcomes};
-use crate::samples::{Beside, FEWEST_PAIRS, Samples};
+use crate::remarks;
+use crate::samples::{FEWEST_PAIRS, Samples};
 use crate::singles;
 use crate::statistics::{median, spread};
 use crate::verdict::Stop;
@@ -90,6 +93,9 @@ fn to_stop(backend: Backend) -> Duration {
     })
 }
 
+/// When threads of a baseline sleep after a batch: until then they look for more work, on processors that the candidate is to have.
+const ASLEEP: Duration = Duration::from_millis(1);
+
 /// A batch that lasts less than this part of what is wanted was measured wrongly when its length was chosen.
 const TOO_SHORT: f64 = 0.3;
 
@@ -147,6 +153,7 @@ pub(crate) async fn measure(
     // On a CPU both sides have the same processors from the start.
     let _together = (session.backend == Backend::Cuda).then(|| SameCore::of(problem.pid(), candidate.pid()));
     let mut calls = Calls::of(problem);
+    (problem.timed, candidate.timed) = (Duration::ZERO, Duration::ZERO);
     let empty = overhead(problem, candidate, session.backend).await?;
     let mut candidate_calls = calibrate(candidate, &mut calls, &session, empty).await?;
     let mut is_confirmed = false;
@@ -183,19 +190,15 @@ pub(crate) async fn measure(
         let (mut ours, mut theirs) = (None, None);
         if let Some(unseen) = unseen.as_ref().filter(|_| session.backend == Backend::Cpu) {
             let batches = (session.first_batch(&mut calls), calls.fresh(length()));
-            let problem_moves = problem.moves();
-            let prepare = async {
-                verify(problem, unverified.take(), &mut checks, &session.trials).await?;
-                Ok::<_, Stop>(late::place_baseline(problem, &batches.0, Some(unseen)).await?)
-            };
-            // Side by side, in two processes. Both come to an end: who was asked halfway answers no other question.
-            let (prepared, written) = tokio::join!(prepare, late::write(candidate, batches.1, unseen, problem_moves));
-            prepared?;
-            (ours, theirs) = (Some(batches.0), Some(written?));
+            let ready = prepare(problem, candidate, batches, unseen, (unverified.take(), &mut checks, &session.trials)).await?;
+            (ours, theirs) = (Some(ready.0), Some(ready.1));
         }
         // A B, B A, A B, ...: what drifts hits both sides alike.
         if pair.is_multiple_of(2) {
             time_baselines(problem, &session, &mut calls, &mut samples, (pair, unseen.as_ref()), ours.take()).await?;
+            if theirs.is_some() && has_team(&problem.setting) {
+                sleep(ASLEEP).await;
+            }
         }
         let batches = if is_renewed && unseen.is_none() { [Use::Late, Use::Time].as_slice() } else { &[Use::Time] };
         for &purpose in batches {
@@ -244,8 +247,10 @@ pub(crate) async fn measure(
     singles::charge(problem, candidate, &session, &mut calls, &mut checks, &mut samples, (empty, candidate_calls)).await?;
     candidate.clear().await?;
     problem.beside = samples.beside(&session.contenders);
-    note(candidate, &samples, &session, problem.beside.as_ref());
-    let timing = Timing { device_state: problem.device_state().await?, ..summarize(&samples, &session, problem, candidate_calls) };
+    remarks::note(candidate, &samples, &session, problem.beside.as_ref());
+    let batches_ns = Some((problem.timed + candidate.timed).into());
+    let timing =
+        Timing { batches_ns, device_state: problem.device_state().await?, ..summarize(&samples, &session, problem, candidate_calls) };
     Ok(Measured { timing, verified: checks.done, error_over_tolerance: checks.error_over_tolerance })
 }
 
@@ -253,21 +258,6 @@ pub(crate) async fn measure(
 fn is_unclear(samples: &Samples, session: &Session) -> bool {
     let is_wide = || samples.counted(&session.contenders).is_undecided() || samples.are_disturbed(&session.contenders);
     samples.wants_quiet() || session.backend == Backend::Cuda && is_wide()
-}
-
-/// Notes what has to be known about the times.
-fn note(candidate: &mut Candidate, samples: &Samples, session: &Session, beside: Option<&Beside>) {
-    if let Some(message) = beside.zip(session.contenders.first()).and_then(|(beside, &first)| of_another_draw(first, beside)) {
-        candidate.note("timed_on_another_draw", Severity::Note, &message);
-    }
-    if candidate.copies() {
-        let message =
-            "calls return the same memory again, where a result is right until the next call only: each was copied, which is in its time";
-        candidate.note("reused_output", Severity::Note, message);
-    }
-    if let Some(share) = samples.disturbance() {
-        candidate.note("busy_processors", Severity::Warning, &disturbed(share));
-    }
 }
 
 fn summarize(samples: &Samples, session: &Session, problem: &Problem, calls_per_batch: usize) -> Timing {
@@ -289,39 +279,12 @@ fn summarize(samples: &Samples, session: &Session, problem: &Problem, calls_per_
         baselines: problem.baselines.iter().map(live).collect(),
         pairs: counted.ratios.len() as u32,
         calls_per_batch: calls_per_batch as u32,
+        batches_ns: None,
         control,
         device_state: None,
         build_ns: session.build.into(),
         first_call_ns: session.first_call.into(),
     }
-}
-
-/// How much longer or shorter a call of the baseline is on one draw than on another where that has to be told.
-const UNLIKE: f64 = 1.5;
-
-/// What to make of times that depend on values, which are not those of the problem's own draws, where a call of a baseline takes as long as is said here on
-/// those.
-fn of_another_draw((kind, own): (BaselineKind, Nanoseconds), Beside { draw, baselines }: &Beside) -> Option<String> {
-    let &(_, timed) = baselines.iter().find(|(timed, _)| *timed == kind)?;
-    let share = timed / own.seconds().max(1e-9);
-    (*draw != DrawKind::Problem && !(1.0 / UNLIKE..=UNLIKE).contains(&share)).then(|| {
-        format!(
-            "a call of the {kind} baseline took {:.1} us on the problem's own inputs and {:.1} us on the `{}` draw, which both sides were timed on: a few \
-             elements of it decide what a reduction comes to, so that nobody gains by leaving others out",
-            own.seconds() * 1e6,
-            timed * 1e6,
-            draw.as_str()
-        )
-    })
-}
-
-/// What to make of times that were taken while threads waited for processors.
-fn disturbed(share: f64) -> String {
-    format!(
-        "other work had the processors while this was timed: in every second the threads waited {:.0} ms for one, and times may be wrong by as much; \
-         repeat it when less else runs, or give each side fewer threads",
-        share * 1e3
-    )
 }
 
 /// What a batch of the candidate is for. The candidate cannot tell.
@@ -420,6 +383,25 @@ pub(crate) async fn verify(
     Ok(())
 }
 
+/// Prepares a batch of either side, the baseline's and the candidate's, and verifies what the last one has left behind. What both do they do side by side, in
+/// two processes, and each comes to an end: who was asked halfway answers no other question.
+async fn prepare(
+    problem: &mut Problem,
+    candidate: &mut Candidate,
+    (ours, theirs): (Vec<Placed>, Vec<Placed>),
+    unseen: &Unseen,
+    (unverified, checks, trials): (Option<Unverified>, &mut Checks, &Trials),
+) -> Result<(Vec<Placed>, Ready), Stop> {
+    let moves = problem.moves();
+    let (verified, rooms) = tokio::join!(verify(problem, unverified, checks, trials), late::make_room(candidate, theirs, unseen, moves));
+    verified?;
+    let rooms = rooms?;
+    candidate.gather().await?;
+    let (placed, written) = tokio::join!(late::place_baseline(problem, &ours, Some(unseen)), late::write(candidate, rooms, unseen));
+    placed?;
+    Ok((ours, written?))
+}
+
 /// One batch of each contender; that of the first may be ready.
 async fn time_baselines(
     problem: &mut Problem,
@@ -455,21 +437,6 @@ async fn time_baselines(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_draw_on_which_a_call_takes_another_time_is_told() {
-        let told = |draw: DrawKind, seconds: f64| {
-            of_another_draw((BaselineKind::Eager, Nanoseconds(100_000)), &Beside { draw, baselines: vec![(BaselineKind::Eager, seconds)] })
-        };
-        let twice = told(DrawKind::Spiked, 200e-6).unwrap();
-        assert!(
-            twice.starts_with("a call of the eager baseline took 100.0 us on the problem's own inputs and 200.0 us on the `spiked` draw"),
-            "{twice}"
-        );
-        assert!(told(DrawKind::Uneven, 50e-6).is_some(), "and half");
-        assert_eq!(told(DrawKind::Spiked, 140e-6), None, "as far apart as processors make it");
-        assert_eq!(told(DrawKind::Problem, 200e-6), None, "its own draw");
-    }
 
     #[test]
     fn nothing_is_gained_by_doing_the_work_when_asked_for_it() {

@@ -241,10 +241,13 @@ pub struct Timing {
     pub baseline: BaselineKind,
     /// Every baseline, measured or not.
     pub baselines: Vec<Baseline>,
-    /// How many interleaved pairs of batches were measured.
+    /// How many interleaved pairs of batches these figures are from: those in which a thread waited for a processor do not count while there are others.
     pub pairs: u32,
     /// Calls in one batch.
     pub calls_per_batch: u32,
+    /// What all batches of both sides took together, those that do not count included: the part of `wall_ns` in which calls were timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batches_ns: Option<Nanoseconds>,
     /// What this session made of equal kernels; absent where there were too few pairs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
@@ -413,6 +416,7 @@ mod tests {
             baselines: vec![],
             pairs: 9,
             calls_per_batch: 4,
+            batches_ns: None,
             control: Some(Control { ratio: 1.0, low: 0.99, high: 1.01 }),
             device_state: None,
             build_ns: Nanoseconds(1),

@@ -170,6 +170,7 @@ mod tests {
             baselines: vec![],
             pairs: 6,
             calls_per_batch: 1,
+            batches_ns: None,
             control: None,
             device_state: None,
             build_ns: Nanoseconds(1),

@@ -269,6 +269,7 @@ fn timing(speedup: f64) -> Timing {
         baselines: baselines(),
         pairs: 9,
         calls_per_batch: 4,
+        batches_ns: None,
         control: None,
         device_state: None,
         build_ns: Nanoseconds(5_000_000),

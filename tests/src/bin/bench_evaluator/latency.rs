@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use kernelwright_protocol::{Evaluation, Timing, Verdict};
+use kernelwright_protocol::{Evaluation, Verdict};
 use kernelwright_tests::figures::{self, median, row, seconds};
 use kernelwright_tests::softmax::{Language, Problem};
 
@@ -67,10 +67,8 @@ pub async fn measure(bench: &Bench, times: usize, kernelbench: Option<&Path>) ->
     Ok(())
 }
 
-/// What the timed batches themselves took, both sides: a batch of the baseline is as long as one of the candidate.
+/// What the timed batches themselves took, both sides.
 fn in_kernels(evaluation: &Evaluation) -> Duration {
     let Verdict::Correct(correct) = &evaluation.verdict else { return Duration::ZERO };
-    correct.timing.as_ref().map_or(Duration::ZERO, |Timing { candidate_ns, calls_per_batch, pairs, .. }| {
-        Duration::from_nanos(candidate_ns.0 * u64::from(*calls_per_batch) * u64::from(*pairs) * 2)
-    })
+    correct.timing.as_ref().and_then(|timing| timing.batches_ns).map_or(Duration::ZERO, |time| Duration::from_nanos(time.0))
 }

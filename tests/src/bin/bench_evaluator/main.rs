@@ -20,6 +20,7 @@
 
 mod kernelbench;
 mod latency;
+mod plain;
 mod repeat;
 mod throughput;
 
@@ -136,7 +137,7 @@ async fn main() -> Result<(), Failure> {
         match part {
             Part::Latency => latency::measure(&bench, arguments.times, arguments.kernelbench.as_deref()).await?,
             Part::Throughput => throughput::measure(&bench, arguments.candidates).await?,
-            Part::Repeat => repeat::measure(&bench).await?,
+            Part::Repeat => repeat::measure(&bench, arguments.threads).await?,
         }
     }
     Ok(())

@@ -18,6 +18,7 @@ pub(crate) use self::state::{OtherState, Policy, State};
 pub(crate) use self::traffic::{BASE, Comparison, Inputs, Moves, Outcome, Placed, Recipe, TimedOutcome, TimedOutcomes, alike};
 use self::traffic::{Blocks, Drawn};
 use crate::EvaluateError;
+use crate::apart::{Apart, has_team};
 use crate::draws::{self, Draw, DrawKind, random_u32};
 use crate::request::trusted;
 use crate::samples::Beside;
@@ -65,6 +66,8 @@ pub(crate) struct Problem {
     pub(crate) takes_scaled: bool,
     /// How far inputs may be moved about.
     pub(crate) moves: Option<Moves>,
+    /// What batches of its baselines took beside the candidate that is timed.
+    pub(crate) timed: Duration,
     /// Whether its worker has given back what it keeps, and was asked nothing since.
     rests: bool,
 }
@@ -91,6 +94,7 @@ impl Problem {
             state: State::Own,
             takes_scaled: true,
             moves: None,
+            timed: Duration::ZERO,
             rests: false,
         })
     }
@@ -349,10 +353,27 @@ impl Problem {
             told_ns: u64,
         }
         let fields = json!({"kind": wire_name(kind), "tell": tell});
+        let woken = self.gather().await?;
         let asked = Instant::now();
         let (timed, _): (Timed, _) = self.ask("time", fields, &[]).await?;
         let [time, told] = [timed.inner_ns, timed.told_ns].map(Duration::from_nanos);
-        Ok(BaselineBatch { time, told, asking: asked.elapsed().saturating_sub(time + told) })
+        self.timed += time;
+        Ok(BaselineBatch { time, told, asking: woken.unwrap_or_else(|| asked.elapsed().saturating_sub(time + told)) })
+    }
+
+    /// Has the threads that torch's operators share side by side, where there are such: what asking for that took, of a process that has slept.
+    async fn gather(&mut self) -> Result<Option<Duration>, EvaluateError> {
+        #[derive(Deserialize)]
+        struct Gathered {
+            inner_ns: u64,
+        }
+        if !has_team(&self.setting) {
+            return Ok(None);
+        }
+        let _apart = Apart::of(self.pid());
+        let asked = Instant::now();
+        let (Gathered { inner_ns }, _) = self.ask("gather", json!({}), &[]).await?;
+        Ok(Some(asked.elapsed().saturating_sub(Duration::from_nanos(inner_ns))))
     }
 
     /// How far the reference lets inputs be moved about. Asked once.

@@ -157,25 +157,20 @@ def write_each(windows: list[Tensor], tensor: Tensor, wanted: list[Recipe], stru
         return
     moves = Moves.of(tensor, structure)
     flat, spots = words_of(tensor), moves.spots(wanted)
-    copy = _move if flat.device.type == windows[0].device.type == "cpu" and windows[0].numel() <= _OF_ONE_THREAD else _copy
+    # On the host, views of both would take several times as long as what is copied of a small tensor.
+    by_address = flat.device.type == windows[0].device.type == "cpu" and windows[0].numel() <= _OF_ONE_THREAD
+    origin, unit = flat.data_ptr(), flat.itemsize
     # Taken apart once: to index for each of hundreds of calls takes longer than to write them.
     places, singles = (spots[0].unbind(0), flat[spots[1]].unbind(0)) if spots is not None else ((), ())
     for number, (window, recipe) in enumerate(zip(windows, wanted, strict=True)):
-        to = window.view(flat.dtype)
+        to, start = window.view(flat.dtype), window.data_ptr()
         for place, source, count in moves.runs(recipe):
-            copy(to, place, flat, source, count)
+            if by_address:
+                _memmove(start + place * unit, origin + source * unit, count * unit)
+            else:
+                to[place : place + count].copy_(flat[source : source + count])
         if places and recipe.stir:
             to.index_copy_(0, places[number], singles[number])
-
-
-def _copy(to: Tensor, place: int, flat: Tensor, source: int, count: int) -> None:
-    to[place : place + count].copy_(flat[source : source + count])
-
-
-def _move(to: Tensor, place: int, flat: Tensor, source: int, count: int) -> None:
-    """The same on the host, where views of both would take several times as long as what is copied of a small tensor."""
-    unit = flat.itemsize
-    _memmove(to.data_ptr() + place * unit, flat.data_ptr() + source * unit, count * unit)
 
 
 def words_of(tensor: Tensor) -> Tensor:

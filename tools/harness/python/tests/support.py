@@ -78,7 +78,7 @@ class Worker:
         self.log = Path(folder) / f"{role}.log"
         # Programs of the environment, as the real supervisor has it: torch looks for ninja on the PATH.
         path = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
-        environment = {**os.environ, "PATH": path, "TORCHINDUCTOR_CACHE_DIR": folder, **(environment or {})}
+        environment = {**os.environ, "PATH": path, "TMPDIR": folder, "TORCHINDUCTOR_CACHE_DIR": folder, **(environment or {})}
         with open(self.log, "wb") as log, theirs:
             self.pid = Nursery.shared().fork(theirs.fileno())
             self.channel = Channel(ours)

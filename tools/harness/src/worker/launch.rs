@@ -202,6 +202,7 @@ impl Launch<'_> {
             ("CUDA_CACHE_PATH", folder("cuda")),
             ("OMP_NUM_THREADS", self.threads.to_string()),
             ("OMP_WAIT_POLICY", "PASSIVE".to_owned()),
+            ("GOMP_SPINCOUNT", SPINS.to_string()),
             ("MALLOC_MMAP_THRESHOLD_", "4294967296".to_owned()),
             ("MALLOC_TRIM_THRESHOLD_", "4294967296".to_owned()),
             ("MALLOC_TOP_PAD_", "67108864".to_owned()),
@@ -217,6 +218,10 @@ impl Launch<'_> {
         variables
     }
 }
+
+/// How often a thread of a team looks for the next work before it sleeps, which takes half a millisecond or next to a whole one: OpenMP's own 300,000 would
+/// have one side's threads take processors in the other's batch. With none, waking them takes longer than a call of microseconds, which users never see.
+const SPINS: u32 = 20_000;
 
 /// How glibc's allocator goes about it. On a CPU it sets nothing small aside for the next request: what is left over where a block begins and ends then
 /// comes together with the block again when that is freed, and the temporary tensors of the next call lie where those of the last one lay, in the cache.
