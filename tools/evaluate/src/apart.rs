@@ -14,32 +14,33 @@ use crate::problem::Setting;
 /// Keeps each thread of a process to one processor, in turns, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Apart {
-    /// Where each thread could run before.
-    before: Vec<(Pid, CpuSet)>,
+    process: Pid,
+    /// Where the process could run before, with all of its threads.
+    before: CpuSet,
 }
 
 impl Apart {
-    /// A thread that the system does not let be moved stays as it is.
-    pub(crate) fn of(process: i32) -> Self {
-        let mut threads = Pid::from_raw(process).map(threads).unwrap_or_default();
+    /// None where there is no such process. A thread that the system does not let be moved stays as it is.
+    pub(crate) fn of(process: i32) -> Option<Self> {
+        let process = Pid::from_raw(process)?;
+        let before = sched_getaffinity(Some(process)).ok()?;
+        let processors = (0..CpuSet::MAX_CPU).filter(|&processor| before.is_set(processor)).collect::<Vec<_>>().into_iter().cycle();
+        let mut threads = threads(process);
         threads.sort_by_key(|thread| thread.as_raw_nonzero());
-        let keep = |(number, thread): (usize, Pid)| {
-            let before = sched_getaffinity(Some(thread)).ok()?;
-            let processors: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&processor| before.is_set(processor)).collect();
+        for (thread, processor) in threads.into_iter().zip(processors) {
             let mut only = CpuSet::new();
-            only.set(*processors.get(number % processors.len().max(1))?);
-            sched_setaffinity(Some(thread), &only).ok()?;
-            Some((thread, before))
-        };
-        Self { before: threads.into_iter().enumerate().filter_map(keep).collect() }
+            only.set(processor);
+            let _ = sched_setaffinity(Some(thread), &only);
+        }
+        Some(Self { process, before })
     }
 }
 
 impl Drop for Apart {
     fn drop(&mut self) {
-        for (thread, before) in &self.before {
-            // One that is gone needs no processors.
-            let _ = sched_setaffinity(Some(*thread), before);
+        // Those that were started meanwhile have been kept where the one was that started them.
+        for thread in threads(self.process) {
+            let _ = sched_setaffinity(Some(thread), &self.before);
         }
     }
 }
@@ -51,21 +52,32 @@ pub(crate) fn has_team(setting: &Setting) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::process::{Command, Stdio};
 
     use super::*;
 
+    fn allowed(thread: Pid) -> CpuSet {
+        sched_getaffinity(Some(thread)).unwrap()
+    }
+
     #[test]
     fn threads_are_kept_apart_for_a_moment() {
-        let mut child = Command::new("sleep").arg("30").spawn().unwrap();
+        // Starts a thread when it is told to.
+        let program = "import sys, threading, time\nprint(flush=True)\nsys.stdin.readline()\nthreading.Thread(target=time.sleep, args=(30,), daemon=True).start()\nprint(flush=True)\ntime.sleep(30)";
+        let mut child = Command::new("python3").args(["-c", program]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (mut to, mut from) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()).lines());
+        from.next().unwrap().unwrap();
         let pid = Pid::from_child(&child);
-        let allowed = sched_getaffinity(Some(pid)).unwrap();
+        let before = allowed(pid);
         let apart = Apart::of(pid.as_raw_nonzero().get());
-        let kept = sched_getaffinity(Some(pid)).unwrap();
+        let kept = allowed(pid).count();
+        writeln!(to).unwrap();
+        from.next().unwrap().unwrap();
         drop(apart);
-        let after = sched_getaffinity(Some(pid)).unwrap();
+        let after: Vec<CpuSet> = threads(pid).into_iter().map(allowed).collect();
         child.kill().and_then(|()| child.wait().map(drop)).unwrap();
-        assert_eq!((kept.count(), after), (1, allowed));
-        assert!(Apart::of(0).before.is_empty(), "there is no such process");
+        assert_eq!((kept, after), (1, vec![before, before]), "a thread that was started meanwhile is let go as well");
+        assert!(Apart::of(0).is_none(), "there is no such process");
     }
 }

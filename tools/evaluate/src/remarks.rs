@@ -44,7 +44,7 @@ fn of_another_draw((kind, own): (BaselineKind, Nanoseconds), Beside { draw, base
 /// What to make of times that were taken while threads waited for processors.
 fn disturbed(share: f64) -> String {
     format!(
-        "other work had the processors while this was timed: in every second the threads waited {:.0} ms for one, and times may be wrong by as much; \
+        "other work had the processors while this was timed: in every second a thread waited {:.0} ms for one, and times may be wrong by as much; \
          repeat it when less else runs, or give each side fewer threads",
         share * 1e3
     )

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use kernelwright_builds::{Built, Late};
 use kernelwright_harness::{AskError, Company, Turn, gpu_turn};
-use kernelwright_protocol::{Backend, Correct, NotMeasured, Target};
+use kernelwright_protocol::{Correct, NotMeasured, Target};
 use tokio::time::timeout;
 
 use crate::baselines::{self, Reload};
@@ -62,21 +62,14 @@ impl Case<'_> {
             Some(ahead) => ahead,
             None => build(self.workshop, self.request, &self.limits, say).await,
         }?;
-        // A GPU is opened while compilers work. Processors have those to run, and time while trials go back and forth.
-        let (now, later) = match setting.target.backend {
-            Backend::Cuda => (self.next, None),
-            Backend::Cpu => (None, self.next),
-        };
-        if let Some(next) = now {
+        // Meanwhile compilers work, most of them on one processor. Later it would take processors from the trials.
+        if let Some(next) = self.next {
             self.workshop.prepare_next(next, setting).await;
         }
         let import = candidate.build(&self.request.candidate_source, &setting, &offer, &ahead);
         let (import, base) = tokio::join!(import, problem.draw(BASE, draws[0]));
         let (import, base) = (import?, base?.map_err(correctness::base_failed)?);
         let build = import + candidate.construct(problem).await?;
-        if let Some(next) = later {
-            self.workshop.prepare_next(next, setting).await;
-        }
         let count = problem.count_sets();
         if count == 1 {
             return self.judge(problem, candidate, base, &draws, build, say).await;

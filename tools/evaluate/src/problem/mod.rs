@@ -1,41 +1,31 @@
 //! The trusted side: the problem, its reference, its baselines and the comparison, in a worker that outlives single evaluations.
 
+mod baselines;
 mod facts;
 mod state;
 mod traffic;
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use kernelwright_harness::{AskError, Worker};
-use kernelwright_protocol::{Baseline, BaselineKind, DeviceState, Finding, Nanoseconds, NotMeasured, Severity};
+use kernelwright_harness::Worker;
+use kernelwright_protocol::{Baseline, BaselineKind, DeviceState, Finding, NotMeasured, Severity};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+pub(crate) use self::baselines::{BaselineBatch, Prepared};
 pub(crate) use self::facts::{Facts, Places};
 pub(crate) use self::state::{OtherState, Policy, State};
 pub(crate) use self::traffic::{BASE, Comparison, Inputs, Moves, Outcome, Placed, Recipe, TimedOutcome, TimedOutcomes, alike};
 use self::traffic::{Blocks, Drawn};
 use crate::EvaluateError;
-use crate::apart::{Apart, has_team};
 use crate::draws::{self, Draw, DrawKind, random_u32};
 use crate::request::trusted;
 use crate::samples::Beside;
 use crate::sets::Sets;
 use crate::verdict::Stop;
 use crate::wire;
-
-/// What a batch of a baseline took.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BaselineBatch {
-    /// The calls.
-    pub(crate) time: Duration,
-    /// Saying where their outputs lie.
-    pub(crate) told: Duration,
-    /// Asking for it, and what else was not the calls.
-    pub(crate) asking: Duration,
-}
 
 /// How many runs of the reference it may take to say what it gives for a draw that is not the problem's own: several in float64, some on inputs nearby.
 const OTHER_DRAW_RUNS: u32 = 200;
@@ -192,6 +182,7 @@ impl Problem {
             #[serde(default)]
             decides: bool,
         }
+        let _apart = self.apart();
         let (expected, _): (Expected, _) = self.ask_within(limit, "expect", json!({"entry": entry}), &[]).await?;
         if expected.rounding_decides && self.facts.degenerate.is_none() {
             self.facts.degenerate = Some("inputs that differ in their last digits change its outputs as much as they are large".to_owned());
@@ -326,56 +317,6 @@ impl Problem {
         self.count_sets() == 1 && self.worker.recover(limit).await.is_ok()
     }
 
-    /// Puts fresh inputs at distinct addresses, for [`Problem::time`] or [`Problem::expect`].
-    pub(crate) async fn place(&mut self, calls: &[Placed]) -> Result<(), EvaluateError> {
-        let entries: Vec<_> = calls.iter().map(|call| call.to_json()).collect();
-        self.ask::<Value>("place", json!({"entries": entries}), &[]).await.map(drop)
-    }
-
-    /// Puts an entry's inputs into memory that earlier batches have used, moved about for each call as the candidate's are.
-    pub(crate) async fn refill(&mut self, calls: &[Placed], base: u32) -> Result<(), EvaluateError> {
-        let moves = self.moves();
-        let entries: Vec<_> = calls.iter().map(|call| Placed { base, recipe: moves.draw(), ..*call }.to_json()).collect();
-        self.ask::<Value>("refill", json!({"entries": entries, "base": base}), &[]).await.map(drop)
-    }
-
-    /// Makes the calls that were placed last, of a baseline; the time from an idle device to an idle device. This process is believed: its own clock says it
-    /// without what it takes to be asked.
-    pub(crate) async fn time(&mut self, kind: BaselineKind) -> Result<Duration, EvaluateError> {
-        Ok(self.time_telling(kind, false).await?.time)
-    }
-
-    /// The same, and what it takes to say where the calls' outputs lie, where that is wanted.
-    pub(crate) async fn time_telling(&mut self, kind: BaselineKind, tell: bool) -> Result<BaselineBatch, EvaluateError> {
-        #[derive(Deserialize)]
-        struct Timed {
-            inner_ns: u64,
-            told_ns: u64,
-        }
-        let fields = json!({"kind": wire_name(kind), "tell": tell});
-        let woken = self.gather().await?;
-        let asked = Instant::now();
-        let (timed, _): (Timed, _) = self.ask("time", fields, &[]).await?;
-        let [time, told] = [timed.inner_ns, timed.told_ns].map(Duration::from_nanos);
-        self.timed += time;
-        Ok(BaselineBatch { time, told, asking: woken.unwrap_or_else(|| asked.elapsed().saturating_sub(time + told)) })
-    }
-
-    /// Has the threads that torch's operators share side by side, where there are such: what asking for that took, of a process that has slept.
-    async fn gather(&mut self) -> Result<Option<Duration>, EvaluateError> {
-        #[derive(Deserialize)]
-        struct Gathered {
-            inner_ns: u64,
-        }
-        if !has_team(&self.setting) {
-            return Ok(None);
-        }
-        let _apart = Apart::of(self.pid());
-        let asked = Instant::now();
-        let (Gathered { inner_ns }, _) = self.ask("gather", json!({}), &[]).await?;
-        Ok(Some(asked.elapsed().saturating_sub(Duration::from_nanos(inner_ns))))
-    }
-
     /// How far the reference lets inputs be moved about. Asked once.
     pub(crate) async fn learn_moves(&mut self) -> Result<(), EvaluateError> {
         #[derive(Deserialize)]
@@ -434,27 +375,6 @@ impl Problem {
         Ok(*self.copy_rate.insert(rate.bytes_per_second))
     }
 
-    /// Prepares a baseline on the base entry: its first call, or why there is none. The worker is lost where `lost` says so.
-    pub(crate) async fn prepare(&mut self, kind: BaselineKind, limit: Duration) -> Result<Prepared, EvaluateError> {
-        #[derive(Deserialize)]
-        struct First {
-            first_call_ns: u64,
-        }
-        let fields = json!({"kind": wire_name(kind), "limit_s": limit.as_secs_f64()});
-        let reply = self.worker.ask("baseline", fields, &[], limit + trusted::BASELINE_SLACK).await;
-        match reply {
-            Ok(reply) => {
-                let first = First::deserialize(reply.ok).map_err(|error| EvaluateError::Protocol(error.to_string()))?;
-                self.set_ready(kind);
-                Ok(Prepared::Ready(Nanoseconds(first.first_call_ns)))
-            }
-            Err(AskError::Refused(refusal)) => Ok(Prepared::Refused(refusal.message)),
-            Err(AskError::Deadline { limit, .. }) => Ok(Prepared::Lost(format!("took longer than {} s", limit.as_secs()))),
-            Err(AskError::Ended(exit)) => Ok(Prepared::Lost(format!("its process ended: {exit}"))),
-            Err(error) => Err(EvaluateError::trusted(error, String::new)),
-        }
-    }
-
     pub(crate) async fn ask<T: DeserializeOwned>(
         &mut self,
         op: &str,
@@ -478,17 +398,6 @@ impl Problem {
     }
 }
 
-/// What preparing a baseline came to.
-#[derive(Debug)]
-pub(crate) enum Prepared {
-    /// It is ready; what its first call took.
-    Ready(Nanoseconds),
-    /// It cannot be had, and the worker goes on.
-    Refused(String),
-    /// It cannot be had, and the worker is gone.
-    Lost(String),
-}
-
 /// What is the same for both sides of an evaluation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
@@ -510,13 +419,6 @@ impl Setting {
 /// A baseline without a time.
 pub(crate) fn unmeasured(kind: BaselineKind, reason: impl Into<String>) -> Baseline {
     Baseline { kind, time_ns: None, spread: None, first_call_ns: None, not_measured: Some(NotMeasured { reason: reason.into() }) }
-}
-
-fn wire_name(kind: BaselineKind) -> &'static str {
-    match kind {
-        BaselineKind::Eager => "eager",
-        BaselineKind::Compile => "compile",
-    }
 }
 
 async fn request<T: DeserializeOwned>(

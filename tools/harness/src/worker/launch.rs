@@ -219,9 +219,9 @@ impl Launch<'_> {
     }
 }
 
-/// How often a thread of a team looks for the next work before it sleeps, which takes half a millisecond or next to a whole one: OpenMP's own 300,000 would
-/// have one side's threads take processors in the other's batch. With none, waking them takes longer than a call of microseconds, which users never see.
-const SPINS: u32 = 20_000;
+/// How often a thread of a team looks for the next work before it sleeps: for a tenth of a millisecond or two. OpenMP's own 300,000 would have one side's
+/// threads take processors in the other's batch. With none, waking them takes longer than a call of microseconds does for users.
+const SPINS: u32 = 5_000;
 
 /// How glibc's allocator goes about it. On a CPU it sets nothing small aside for the next request: what is left over where a block begins and ends then
 /// comes together with the block again when that is freed, and the temporary tensors of the next call lie where those of the last one lay, in the cache.
