@@ -22,12 +22,9 @@ pub(crate) async fn calibrate(candidate: &mut Candidate, calls: &mut Calls, sess
         let placed = calls.fresh(count);
         match session.backend {
             // What lies there already does for this.
-            Backend::Cpu => {
-                candidate.reserve(&placed).await?;
-                candidate.gather().await?;
-            }
-            Backend::Cuda => drop(candidate.place(&placed).await?),
-        }
+            Backend::Cpu => candidate.reserve(&placed).await?,
+            Backend::Cuda => candidate.place(&placed).await?,
+        };
         let wall = candidate.time().await?.wall.saturating_sub(overhead);
         // What is said of memory for the first time takes longer, and is not charged here.
         candidate.held().await?;

@@ -11,7 +11,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::EvaluateError;
-use crate::apart::{Apart, has_team};
 use crate::locations::Locations;
 use crate::problem::{BASE, Inputs, OtherState, Outcome, Placed, Problem, Setting, TimedOutcome, TimedOutcomes};
 use crate::request::Limits;
@@ -31,8 +30,6 @@ pub(crate) struct Candidate {
     noticed: Vec<Finding>,
     /// Whether results of timed calls are copied.
     copies: bool,
-    /// Whether operators share threads, which are gathered before a batch.
-    has_team: bool,
     /// What its timed batches took.
     pub(crate) timed: Duration,
 }
@@ -111,7 +108,7 @@ impl Candidate {
         let spare = std::thread::available_parallelism().is_ok_and(|processors| processors.get() >= SPARE);
         // While a GPU works, processors do not.
         let watch = if spare && backend == Backend::Cuda { Watch::Awake } else { Watch::Asleep };
-        Self { worker, limits, watch, noticed: vec![], copies: false, has_team: false, timed: Duration::ZERO }
+        Self { worker, limits, watch, noticed: vec![], copies: false, timed: Duration::ZERO }
     }
 
     /// Its process.
@@ -132,7 +129,6 @@ impl Candidate {
 
     /// Imports the candidate, with what was built for it; the time that all of it took.
     pub(crate) async fn build(&mut self, source: &str, setting: &Setting, offer: &Offer, built: &Built) -> Result<Duration, Stop> {
-        self.has_team = has_team(setting);
         let path = self.worker.scratch().join("candidate.py");
         let written = tokio::fs::write(&path, source).await;
         written.map_err(|source| kernelwright_harness::HarnessError::Write { path: path.clone(), source }).map_err(EvaluateError::from)?;
@@ -233,16 +229,6 @@ impl Candidate {
     pub(crate) async fn reserve(&mut self, calls: &[Placed]) -> Result<Locations, Stop> {
         let entries: Vec<_> = calls.iter().map(|call| json!({"entry": call.entry, "base": BASE, "reserve": true})).collect();
         claim(self.ask(Phase::Time, "place", json!({"entries": entries}), &[]).await?.ok)
-    }
-
-    /// Has the threads that torch's operators share side by side, as the problem's process has them before its batches: those that sleep are woken where
-    /// they have to take turns. It comes before inputs are written, so that nobody can work on them meanwhile.
-    pub(crate) async fn gather(&mut self) -> Result<(), Stop> {
-        if self.has_team {
-            let _apart = Apart::of(self.pid());
-            self.ask(Phase::Time, "gather", json!({}), &[]).await?;
-        }
-        Ok(())
     }
 
     /// Where it says that tensors lie, each with its number; not all of its memory can be theirs.

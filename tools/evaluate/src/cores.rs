@@ -78,7 +78,7 @@ fn keep_off(cores: &[Vec<usize>]) {
 }
 
 /// The threads of a process; none of one that is gone.
-pub(crate) fn threads(process: Pid) -> Vec<Pid> {
+fn threads(process: Pid) -> Vec<Pid> {
     let Ok(entries) = std::fs::read_dir(format!("/proc/{}/task", process.as_raw_nonzero())) else { return vec![] };
     entries.flatten().filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)).collect()
 }
@@ -109,7 +109,7 @@ fn core(system: &Path, processor: usize) -> Vec<usize> {
 }
 
 /// The processor of a process, out of its `stat`: the 39th field, counted behind the name, which may hold anything.
-pub(crate) fn processor(stat: &str) -> Option<usize> {
+fn processor(stat: &str) -> Option<usize> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(36)?.parse().ok()
 }
 

@@ -74,15 +74,6 @@ pub(crate) struct Ready {
     pub(crate) late: Late,
 }
 
-/// Room for a batch in the candidate's process, in which nothing says anything yet.
-#[derive(Debug)]
-pub(crate) struct Rooms {
-    calls: Vec<Placed>,
-    placed: Locations,
-    /// For each call, its tensors and how they are to be moved about.
-    each: Vec<(Vec<Value>, Recipe)>,
-}
-
 /// Draws inputs for timed batches. None where the problem's inputs change their form from draw to draw, or cannot be made to differ from call to
 /// call; nor on a GPU whose memory processes cannot share here, so that inputs come through the host.
 ///
@@ -153,11 +144,7 @@ pub(crate) async fn place(
 ) -> Result<Ready, Stop> {
     if let Some(unseen) = unseen {
         return match problem.setting.target.backend {
-            Backend::Cpu => {
-                let rooms = make_room(candidate, calls, unseen, problem.moves()).await?;
-                candidate.gather().await?;
-                write(candidate, rooms, unseen).await
-            }
+            Backend::Cpu => write(candidate, calls, unseen, problem.moves()).await,
             Backend::Cuda => fill(problem, candidate, calls, unseen).await,
         };
     }
@@ -178,16 +165,17 @@ pub(crate) async fn place_baseline(problem: &mut Problem, calls: &[Placed], unse
     }
 }
 
-/// Writes the inputs of a batch into the candidate's process on a CPU, which is stopped, moved about differently for each call. The problem's process has
-/// no part in it.
-pub(crate) async fn write(candidate: &Candidate, Rooms { calls, placed, each }: Rooms, unseen: &Unseen) -> Result<Ready, Stop> {
-    write_into(candidate, &each, &unseen.inputs).await?;
+/// Makes room for the calls in the candidate's process on a CPU and, now that it is stopped, writes the inputs there, moved about differently for
+/// each call. The problem's process has no part in it.
+pub(crate) async fn write(candidate: &mut Candidate, mut calls: Vec<Placed>, unseen: &Unseen, moves: Moves) -> Result<Ready, Stop> {
+    let (placed, rooms) = make_room(candidate, &mut calls, unseen, moves).await?;
+    write_into(candidate, &rooms, &unseen.inputs).await?;
     Ok(Ready { calls, placed, late: Late::default() })
 }
 
-async fn write_into(candidate: &Candidate, each: &[(Vec<Value>, Recipe)], inputs: &Inputs) -> Result<(), Stop> {
-    let mut fillings = Vec::with_capacity(each.len());
-    for (located, recipe) in each {
+async fn write_into(candidate: &Candidate, rooms: &[(Vec<Value>, Recipe)], inputs: &Inputs) -> Result<(), Stop> {
+    let mut fillings = Vec::with_capacity(rooms.len());
+    for (located, recipe) in rooms {
         fillings.extend(candidate.windows(located)?.into_iter().map(|(index, window)| rotation::filling(window, inputs, index, *recipe)));
     }
     candidate.write(fillings, inputs).await
@@ -215,9 +203,9 @@ pub(crate) async fn exchange(
 }
 
 /// The same on a GPU, whose memory the problem's process writes.
-async fn fill(problem: &mut Problem, candidate: &mut Candidate, calls: Vec<Placed>, unseen: &Unseen) -> Result<Ready, Stop> {
-    let Rooms { calls, placed, each } = make_room(candidate, calls, unseen, problem.moves()).await?;
-    fill_into(problem, LATE, &each).await?;
+async fn fill(problem: &mut Problem, candidate: &mut Candidate, mut calls: Vec<Placed>, unseen: &Unseen) -> Result<Ready, Stop> {
+    let (placed, rooms) = make_room(candidate, &mut calls, unseen, problem.moves()).await?;
+    fill_into(problem, LATE, &rooms).await?;
     Ok(Ready { calls, placed, late: Late::default() })
 }
 
@@ -228,19 +216,24 @@ async fn fill_into(problem: &mut Problem, entry: u32, rooms: &[(Vec<Value>, Reci
     Err(Stop::rejected("output_memory", "its inputs are said to lie where no memory of the device is"))
 }
 
-/// Makes room for inputs like the unseen ones.
-pub(crate) async fn make_room(candidate: &mut Candidate, mut calls: Vec<Placed>, unseen: &Unseen, moves: Moves) -> Result<Rooms, Stop> {
-    let placed = candidate.reserve(&calls).await?;
-    let mut each = Vec::with_capacity(calls.len());
+/// Makes room for inputs like the unseen ones: where they lie, and for each call its tensors and how they are to be moved about.
+async fn make_room(
+    candidate: &mut Candidate,
+    calls: &mut [Placed],
+    unseen: &Unseen,
+    moves: Moves,
+) -> Result<(Locations, Vec<(Vec<Value>, Recipe)>), Stop> {
+    let placed = candidate.reserve(calls).await?;
+    let mut rooms = Vec::with_capacity(calls.len());
     let (inputs, recipes) = (&unseen.inputs, unseen.recipes(moves, calls.len()));
     for (index, (call, recipe)) in calls.iter_mut().zip(recipes).enumerate() {
         *call = call.instead(LATE, recipe);
         let told = placed.call(index).filter(|(tree, located)| **tree == inputs.tree && alike(located, &inputs.tensors));
         let (_, located) =
             told.ok_or_else(|| Stop::rejected("channel_tampering", "it says that its inputs are of another form than they are"))?;
-        each.push((located, recipe));
+        rooms.push((located, recipe));
     }
-    Ok(Rooms { calls, placed, each })
+    Ok((placed, rooms))
 }
 
 /// Gives up to `most` of the placed calls other inputs, all of them the same. Leaves all as they are where new ones are not of the same form:

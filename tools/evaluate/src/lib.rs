@@ -9,7 +9,6 @@
 //! request does wrong is an [`EvaluateError`].
 
 mod afterwards;
-mod apart;
 mod baseline_cache;
 mod baselines;
 mod batch;

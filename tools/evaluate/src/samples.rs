@@ -32,7 +32,7 @@ const NARROW_AND_LOST: f64 = 0.1;
 /// What a thread of a batch may have waited for a processor, as a share of its time.
 const QUIET: f64 = 0.05;
 
-/// What they have waited where other work must have had them: a team of threads waits a little for its own, too.
+/// What it has waited where other work must have had it: threads that share work wait a little for each other, too.
 const BUSY: f64 = 0.25;
 
 /// The most that is taken for what asking for a batch takes by what the baselines show: a candidate whose clock lies gains as much.

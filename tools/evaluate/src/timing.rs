@@ -7,9 +7,7 @@
 use std::time::{Duration, Instant};
 
 use kernelwright_protocol::{Backend, Baseline, BaselineKind, Nanoseconds, Timing, Trials};
-use tokio::time::sleep;
 
-use crate::apart::has_team;
 use crate::batch::{Calls, Room, wanted};
 use crate::calibration::{calibrate, overhead};
 use crate::candidate::{Batch, Candidate};
@@ -92,9 +90,6 @@ fn to_stop(backend: Backend) -> Duration {
         Backend::Cuda => 3,
     })
 }
-
-/// When threads of a baseline sleep after a batch: until then they look for more work, on processors that the candidate is to have.
-const ASLEEP: Duration = Duration::from_millis(1);
 
 /// A batch that lasts less than this part of what is wanted was measured wrongly when its length was chosen.
 const TOO_SHORT: f64 = 0.3;
@@ -196,9 +191,6 @@ pub(crate) async fn measure(
         // A B, B A, A B, ...: what drifts hits both sides alike.
         if pair.is_multiple_of(2) {
             time_baselines(problem, &session, &mut calls, &mut samples, (pair, unseen.as_ref()), ours.take()).await?;
-            if theirs.is_some() && has_team(&problem.setting) {
-                sleep(ASLEEP).await;
-            }
         }
         let batches = if is_renewed && unseen.is_none() { [Use::Late, Use::Time].as_slice() } else { &[Use::Time] };
         for &purpose in batches {
@@ -383,8 +375,8 @@ pub(crate) async fn verify(
     Ok(())
 }
 
-/// Prepares a batch of either side, the baseline's and the candidate's, and verifies what the last one has left behind. What both do they do side by side, in
-/// two processes, and each comes to an end: who was asked halfway answers no other question.
+/// Prepares a batch of either side, the baseline's and the candidate's, and verifies what the last one has left behind: side by side, in two processes. Both
+/// come to an end: who was asked halfway answers no other question.
 async fn prepare(
     problem: &mut Problem,
     candidate: &mut Candidate,
@@ -393,11 +385,11 @@ async fn prepare(
     (unverified, checks, trials): (Option<Unverified>, &mut Checks, &Trials),
 ) -> Result<(Vec<Placed>, Ready), Stop> {
     let moves = problem.moves();
-    let (verified, rooms) = tokio::join!(verify(problem, unverified, checks, trials), late::make_room(candidate, theirs, unseen, moves));
-    verified?;
-    let rooms = rooms?;
-    candidate.gather().await?;
-    let (placed, written) = tokio::join!(late::place_baseline(problem, &ours, Some(unseen)), late::write(candidate, rooms, unseen));
+    let placed = async {
+        verify(problem, unverified, checks, trials).await?;
+        Ok::<_, Stop>(late::place_baseline(problem, &ours, Some(unseen)).await?)
+    };
+    let (placed, written) = tokio::join!(placed, late::write(candidate, theirs, unseen, moves));
     placed?;
     Ok((ours, written?))
 }

@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use kernelwright_protocol::Backend;
 
-use crate::cores::processor;
-
 /// What a process had waited before a batch.
 #[derive(Debug)]
 pub(crate) struct Waits {
@@ -23,10 +21,10 @@ impl Waits {
         Self { pid, backend, before: Turns::of(pid, backend) }
     }
 
-    /// What the thread that waited longest for other processes has waited since, as a share of the batch's time; 0 where the system does not say.
+    /// What the thread that waited longest has waited since, as a share of the batch's time; 0 where the system does not say. Who shares work is as slow as the
+    /// slowest: many that each wait a little, for the next piece of it, lose nothing.
     pub(crate) fn share(&self, batch: Duration) -> f64 {
-        let waited = self.before.waited_for_others(&Turns::of(self.pid, self.backend), last_processor);
-        waited.as_secs_f64() / batch.as_secs_f64().max(1e-9)
+        self.before.most_since(&Turns::of(self.pid, self.backend)).waited.as_secs_f64() / batch.as_secs_f64().max(1e-9)
     }
 }
 
@@ -39,11 +37,6 @@ pub(crate) struct Turns(HashMap<PathBuf, Turn>);
 struct Turn {
     ran: Duration,
     waited: Duration,
-}
-
-/// The processor that a thread was on last; none where the system does not say.
-fn last_processor(thread: &Path) -> Option<usize> {
-    processor(&fs::read_to_string(thread.join("stat")).ok()?)
 }
 
 impl Turns {
@@ -59,31 +52,14 @@ impl Turns {
         Self(threads(pid, backend).unwrap_or_default().into_iter().filter_map(of_thread).collect())
     }
 
-    /// What each thread had from then to `now`.
-    fn since<'a>(&'a self, now: &'a Self) -> impl Iterator<Item = (&'a Path, Turn)> {
-        now.0.iter().map(|(thread, now)| {
-            let before = self.0.get(thread).copied().unwrap_or_default();
-            (thread.as_path(), Turn { ran: now.ran.saturating_sub(before.ran), waited: now.waited.saturating_sub(before.waited) })
-        })
-    }
-
     /// The most that a thread ran since then, and the most that one waited.
     fn most_since(&self, now: &Self) -> Turn {
-        let larger = |one: Turn, other: Turn| Turn { ran: one.ran.max(other.ran), waited: one.waited.max(other.waited) };
-        self.since(now).map(|(_, turn)| turn).fold(Turn::default(), larger)
-    }
-
-    /// The most that a thread waited since then, but for as much as others of the process ran on the same processor: threads that share one, by turns,
-    /// while another is idle, are kept from nothing by anybody.
-    fn waited_for_others(&self, now: &Self, last_processor: impl Fn(&Path) -> Option<usize>) -> Duration {
-        // Most threads of a process sleep, and to ask where each of them is takes a while.
-        let active = self.since(now).filter(|(_, turn)| !turn.ran.is_zero() || !turn.waited.is_zero());
-        let turns: Vec<(Option<usize>, Turn)> = active.map(|(thread, turn)| (last_processor(thread), turn)).collect();
-        let others_ran = |on: Option<usize>, own: Turn| {
-            let there: Duration = turns.iter().filter(|(processor, _)| on.is_some() && *processor == on).map(|(_, turn)| turn.ran).sum();
-            there.saturating_sub(own.ran)
+        let since = |(thread, now): (&PathBuf, &Turn)| {
+            let before = self.0.get(thread).copied().unwrap_or_default();
+            Turn { ran: now.ran.saturating_sub(before.ran), waited: now.waited.saturating_sub(before.waited) }
         };
-        turns.iter().map(|&(on, turn)| turn.waited.saturating_sub(others_ran(on, turn))).max().unwrap_or_default()
+        let larger = |one: Turn, other: Turn| Turn { ran: one.ran.max(other.ran), waited: one.waited.max(other.waited) };
+        now.0.iter().map(since).fold(Turn::default(), larger)
     }
 }
 
@@ -154,29 +130,13 @@ mod tests {
         assert!(Waits::of(0, Backend::Cpu).share(time) == 0.0, "there is no such process");
     }
 
-    /// Threads by number, and the milliseconds that each had on a processor and in front of it.
-    fn turns<const N: usize>(threads: [(u32, u64, u64); N]) -> Turns {
-        let turn = |(_, ran, waited)| Turn { ran: Duration::from_millis(ran), waited: Duration::from_millis(waited) };
-        Turns(threads.into_iter().map(|thread| (PathBuf::from(thread.0.to_string()), turn(thread))).collect())
-    }
-
     #[test]
     fn the_longest_turns_are_those_of_one_thread_each() {
-        let most = turns([(1, 100, 100), (2, 5, 0)]).most_since(&turns([(1, 105, 133), (2, 5, 7), (3, 20, 1)]));
-        assert_eq!((most.ran.as_millis(), most.waited.as_millis()), (20, 33));
-    }
-
-    #[test]
-    fn threads_that_share_a_processor_wait_for_each_other() {
-        let before = turns([(1, 100, 100), (2, 50, 0), (3, 7, 7)]);
-        let together = |_: &Path| Some(1);
-        let apart = |thread: &Path| thread.to_str()?.parse().ok();
-        let by_turns = turns([(1, 104, 103), (2, 53, 4), (3, 7, 7)]);
-        assert_eq!(before.waited_for_others(&by_turns, together).as_millis(), 0, "by turns, on one processor");
-        assert_eq!(before.waited_for_others(&by_turns, apart).as_millis(), 4, "each on its own, which others had as well");
-        assert_eq!(before.waited_for_others(&by_turns, |_| None).as_millis(), 4, "nobody knows where");
-        let longer = turns([(1, 104, 110), (2, 53, 4), (3, 7, 7)]);
-        assert_eq!(before.waited_for_others(&longer, together).as_millis(), 7, "longer than the other one ran");
+        let ms = Duration::from_millis;
+        let thread = |at: &str, ran, waited| (PathBuf::from(at), Turn { ran: ms(ran), waited: ms(waited) });
+        let before = Turns(HashMap::from([thread("1", 100, 100), thread("2", 5, 0)]));
+        let most = before.most_since(&Turns(HashMap::from([thread("1", 105, 133), thread("2", 5, 7), thread("3", 20, 1)])));
+        assert_eq!((most.ran, most.waited), (ms(20), ms(33)));
     }
 
     #[test]

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use super::{Placed, Problem};
 use crate::EvaluateError;
-use crate::apart::{Apart, has_team};
 use crate::request::trusted;
 
 /// What a batch of a baseline took.
@@ -83,29 +82,11 @@ impl Problem {
             told_ns: u64,
         }
         let fields = json!({"kind": wire_name(kind), "tell": tell});
-        let woken = self.gather().await?;
         let asked = Instant::now();
         let (timed, _): (Timed, _) = self.ask("time", fields, &[]).await?;
         let [time, told] = [timed.inner_ns, timed.told_ns].map(Duration::from_nanos);
         self.timed += time;
-        Ok(BaselineBatch { time, told, asking: woken.unwrap_or_else(|| asked.elapsed().saturating_sub(time + told)) })
-    }
-
-    /// Keeps the threads that torch's operators share apart, where there are such.
-    pub(super) fn apart(&self) -> Option<Apart> {
-        if has_team(&self.setting) { Apart::of(self.pid()) } else { None }
-    }
-
-    /// Has the threads that torch's operators share side by side, where there are such: what asking for that took, of a process that has slept.
-    async fn gather(&mut self) -> Result<Option<Duration>, EvaluateError> {
-        #[derive(Deserialize)]
-        struct Gathered {
-            inner_ns: u64,
-        }
-        let Some(_apart) = self.apart() else { return Ok(None) };
-        let asked = Instant::now();
-        let (Gathered { inner_ns }, _) = self.ask("gather", json!({}), &[]).await?;
-        Ok(Some(asked.elapsed().saturating_sub(Duration::from_nanos(inner_ns))))
+        Ok(BaselineBatch { time, told, asking: asked.elapsed().saturating_sub(time + told) })
     }
 }
 

@@ -182,7 +182,6 @@ impl Problem {
             #[serde(default)]
             decides: bool,
         }
-        let _apart = self.apart();
         let (expected, _): (Expected, _) = self.ask_within(limit, "expect", json!({"entry": entry}), &[]).await?;
         if expected.rounding_decides && self.facts.degenerate.is_none() {
             self.facts.degenerate = Some("inputs that differ in their last digits change its outputs as much as they are large".to_owned());

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from .channel import WorkerError
-from .team import Team
 from .tolerance import Precision
 
 _M_TRIM_THRESHOLD, _M_MMAP_MAX, _M_PERTURB = -1, -4, -6
@@ -72,7 +71,6 @@ class Device:
             torch.cuda.set_device(device)
         self.torch = device
         self._threads: int | None = None
-        self._team: Team | None = None
         self._tf32 = False
         self._flags: dict[str, object] = {}
         self._changed_flags: set[str] = set()
@@ -86,7 +84,6 @@ class Device:
         """Takes over threads and precision flags, the same on both sides, and sets them."""
         self._threads = threads if isinstance(threads, int) and threads > 0 else None
         self._tf32 = bool((policy or {}).get("tf32", False))
-        self._team = Team(self._threads) if not self.is_cuda and (self._threads or 1) > 1 else None
         self.set_flags()
 
     @contextmanager
@@ -101,11 +98,6 @@ class Device:
     def _set_threads(self) -> None:
         if self._threads is not None:
             torch.set_num_threads(self._threads)
-
-    def gather(self) -> None:
-        """Has the threads that operators share on a CPU side by side."""
-        if self._team is not None:
-            self._team.gather()
 
     def set_flags(self) -> None:
         """Sets threads and precision flags again, after code ran that may have changed them."""

@@ -46,7 +46,7 @@ _OF_REDUCTIONS = ("uneven", "spiked")
 _OF_TRIALS = ("draw", "redraw", "share", "vary", "expect", "expect_in_a_row")
 _ON_LOADED = (
     *_OF_TRIALS,
-    *("select", "forget", "compare", "verify", "baseline", "place", "refill", "takes", "gather", "time", "clear", "fill", "rest"),
+    *("select", "forget", "compare", "verify", "baseline", "place", "refill", "takes", "time", "clear", "fill", "rest"),
     *("copy_rate", "device_state", "check_inputs"),
 )
 
@@ -228,12 +228,6 @@ class _Loaded:
             return {"takes": False}
         most = _not_finite(own) + sum(tensor.numel() for tensor in floating(own)) // 8
         return {"takes": all(_not_finite(outputs) <= most for outputs in others)}
-
-    def gather(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        """Has the threads that operators share side by side."""
-        start = perf_counter_ns()
-        self._device.gather()
-        return {"inner_ns": perf_counter_ns() - start}
 
     def time(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         try:

@@ -44,7 +44,7 @@ class Untrusted:
 
     def handlers(self) -> dict[str, Any]:
         """Every operation by name."""
-        names = ("open", "build", "construct", "vary", "inputs", "run", "place", "gather", "time", "held", "trace", "forget", "clear")
+        names = ("open", "build", "construct", "vary", "inputs", "run", "place", "time", "held", "trace", "forget", "clear")
         return {name: self._watched(name, getattr(self, name)) for name in names}
 
     def _watched(self, name: str, operation: Any) -> Any:
@@ -52,7 +52,7 @@ class Untrusted:
 
         def handle(body: dict[str, Any], fds: list[int]) -> dict[str, Any]:
             reply: dict[str, Any] = operation(body, fds)
-            findings = self._findings() if name not in ("gather", "time", "held") else []
+            findings = self._findings() if name not in ("time", "held") else []
             return {**reply, "findings": findings} if findings else reply
 
         return handle
@@ -142,12 +142,6 @@ class Untrusted:
         size = batch.place(body["entries"], self._of)
         device.set_flags()
         return {"bytes": size, "counter": batch.counter(), **self._locations(batch.all_inputs(), device)}
-
-    def gather(self, _body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        """Has the threads that operators share side by side: the process is stopped when it has answered, and they go on where they were."""
-        _candidate, device, _batch = self._built("gather")
-        device.gather()
-        return {}
 
     def time(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         candidate, _device, batch = self._built("time")

@@ -219,9 +219,10 @@ impl Launch<'_> {
     }
 }
 
-/// How often a thread of a team looks for the next work before it sleeps: for a tenth of a millisecond or two. OpenMP's own 300,000 would have one side's
-/// threads take processors in the other's batch. With none, waking them takes longer than a call of microseconds does for users.
-const SPINS: u32 = 5_000;
+/// How often a thread that operators share looks for the next work before it sleeps: for a few tens of microseconds, as libgomp has it where there are more
+/// threads than processors. Its usual 300,000 would have one side's threads take processors in the other's batch, and each other's beside other work, where they
+/// take turns on one. With none, to wake them takes longer than a call of microseconds does for users.
+const SPINS: u32 = 1_000;
 
 /// How glibc's allocator goes about it. On a CPU it sets nothing small aside for the next request: what is left over where a block begins and ends then
 /// comes together with the block again when that is freed, and the temporary tensors of the next call lie where those of the last one lay, in the cache.
