@@ -292,7 +292,7 @@ mod tests {
         let all = combined(results);
         let timing = all.timing.as_ref().unwrap();
         assert!((timing.speedup - 2.0).abs() < 1e-12 && (timing.speedup_low - 1.0).abs() < 1e-12, "{timing:?}");
-        assert_eq!((timing.candidate_ns, timing.baseline), (Nanoseconds(30), Eager));
+        assert_eq!((timing.candidate_ns, timing.baseline, timing.batches_ns), (Nanoseconds(30), Eager, Some(Nanoseconds(10))));
         assert_eq!(timing.baselines.iter().map(|b| b.time_ns.unwrap().0).collect::<Vec<_>>(), [60, 75]);
         assert_eq!(all.trials.ran, ["problem's distribution"]);
         assert_eq!((all.trials.skipped, all.trials.timed_calls_verified), (vec!["set a: x".to_owned(), "set b: y".to_owned()], 4));
