@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kernelwright_protocol::{Backend, Bytes};
+use serde::Serialize;
 
 use crate::draws::{random_below, random_u32};
 use crate::problem::{BASE, Moves, Placed, Problem, Recipe};
@@ -75,6 +76,30 @@ impl Room {
     }
 }
 
+/// What the inputs and the outputs of a batch take on the host, in bytes.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Footprint {
+    inputs: u64,
+    outputs: u64,
+}
+
+impl Footprint {
+    /// More than this is not touched before it is known to be needed.
+    const MOST: u64 = 512 << 20;
+
+    /// Pages that a window is longer than what lies in it, at most.
+    const AROUND: u64 = 2 * 4096;
+
+    /// That of a batch of so many calls, each with so many bytes in so many inputs and so many bytes in all, with something to spare for a candidate that
+    /// is quicker; none where it is large.
+    pub(crate) fn like(calls: usize, (bytes, windows): (u64, usize), with_outputs: u64) -> Option<Self> {
+        let calls = calls as u64 + calls as u64 / 8;
+        let inputs = calls * (bytes + windows as u64 * Self::AROUND);
+        let footprint = Self { inputs, outputs: calls * with_outputs.saturating_sub(bytes) };
+        (footprint.inputs + footprint.outputs <= Self::MOST).then_some(footprint)
+    }
+}
+
 /// Hands out calls with inputs that nobody has seen before.
 #[derive(Debug)]
 pub(crate) struct Calls {
@@ -137,6 +162,13 @@ mod tests {
         let within = |gibibytes: u64| Room::within(35 << 30, gibibytes << 30).0 >> 30;
         assert_eq!([1, 5, 8, 9].map(within), [16, 20, 32, 16]);
         assert_eq!(Room::within(8 << 30, 1 << 30).0 >> 30, 8);
+    }
+
+    #[test]
+    fn memory_is_touched_ahead_where_it_is_little() {
+        let footprint = Footprint::like(400, (256 << 10, 1), 512 << 10).unwrap();
+        assert_eq!((footprint.inputs, footprint.outputs), (450 * ((256 << 10) + 8192), 450 * (256 << 10)));
+        assert!(Footprint::like(5, (64 << 20, 1), 128 << 20).is_none());
     }
 
     #[test]

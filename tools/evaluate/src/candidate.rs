@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kernelwright_builds::Built;
 use kernelwright_harness::{AskError, Asked, Exit, Filling, Halted, Part, Reply, Watch, Window, Worker};
@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::EvaluateError;
+use crate::batch::Footprint;
 use crate::locations::Locations;
 use crate::problem::{BASE, Inputs, OtherState, Outcome, Placed, Problem, Setting, TimedOutcome, TimedOutcomes};
 use crate::request::Limits;
@@ -128,7 +129,14 @@ impl Candidate {
     }
 
     /// Imports the candidate, with what was built for it; the time that all of it took.
-    pub(crate) async fn build(&mut self, source: &str, setting: &Setting, offer: &Offer, built: &Built) -> Result<Duration, Stop> {
+    pub(crate) async fn build(
+        &mut self,
+        source: &str,
+        setting: &Setting,
+        offer: &Offer,
+        built: &Built,
+        foreseen: Option<Footprint>,
+    ) -> Result<Duration, Stop> {
         let path = self.worker.scratch().join("candidate.py");
         let written = tokio::fs::write(&path, source).await;
         written.map_err(|source| kernelwright_harness::HarnessError::Write { path: path.clone(), source }).map_err(EvaluateError::from)?;
@@ -136,6 +144,7 @@ impl Candidate {
         fields["path"] = path.to_string_lossy().into();
         fields["problem_name"] = offer.problem_name.as_str().into();
         fields["constants"] = offer.constants.clone();
+        fields["batch"] = json!(foreseen);
         built.hand_over(self.worker.scratch(), &mut fields).await.map_err(EvaluateError::from)?;
         Ok(built.took + self.ask(Phase::Import, "build", fields, &[]).await?.wall)
     }
@@ -268,17 +277,21 @@ impl Candidate {
     /// Makes them as [`Self::time`] does, but stops the process after part of its time: then how many have begun, and what to go on with; none
     /// where all were made before that.
     pub(crate) async fn time_in_parts(&mut self, first: Part) -> Result<Option<(u64, Asked)>, Stop> {
+        let began = Instant::now();
         let halted = self.worker.ask_in_parts("time", json!({"copies": self.copies}), self.limits.time, first).await;
-        self.halted(halted)
+        self.halted(halted, began, Some(first))
     }
 
     /// Lets it go on with them, for another part or to their end.
     pub(crate) async fn go_on(&mut self, asked: Asked, part: Option<Part>) -> Result<Option<(u64, Asked)>, Stop> {
+        let began = Instant::now();
         let halted = self.worker.go_on(asked, part).await;
-        self.halted(halted)
+        self.halted(halted, began, part)
     }
 
-    fn halted(&self, halted: Result<Halted, AskError>) -> Result<Option<(u64, Asked)>, Stop> {
+    fn halted(&mut self, halted: Result<Halted, AskError>, began: Instant, part: Option<Part>) -> Result<Option<(u64, Asked)>, Stop> {
+        // To stop it is no time of its.
+        self.timed += part.map_or(Duration::MAX, |part| part.lasts).min(began.elapsed());
         match halted.map_err(|error| judge(Phase::Time, error, self.worker.log()))? {
             Halted::Answered(_) => Ok(None),
             Halted::At { has_leapt: true, .. } => {

@@ -7,6 +7,7 @@ use kernelwright_protocol::Trials;
 use serde_json::Value;
 
 use crate::EvaluateError;
+use crate::ahead::Ahead;
 use crate::baselines::{self, Reload};
 use crate::candidate::{Call, Candidate};
 use crate::draws::{self, Draw, DrawKind};
@@ -60,12 +61,11 @@ impl Returned {
     }
 }
 
-/// Runs every trial: the first on `base`, the inputs of the base entry, which stay in both workers.
+/// Runs every trial: the first on `base`, the inputs of the base entry, which stay in both workers, and others on what was made ahead.
 pub(crate) async fn check(
     problem: &mut Problem,
     candidate: &mut Candidate,
-    base: Inputs,
-    draws: &[Draw],
+    (base, draws, mut ahead): (Inputs, &[Draw], Ahead),
     reload: &Reload<'_>,
     say: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<Passed, Stop> {
@@ -85,10 +85,11 @@ pub(crate) async fn check(
         let mut draw = planned;
         say(&format!("checking trial {} of {} ({})", index + 1, draws.len(), draw.kind.as_str()));
         // Later trials share two entries in turn: some inputs come to lie where others lay before.
-        let entry = if index == 0 { BASE } else { BASE + 1 + index as u32 % 2 };
-        let mut attempt = match base.take() {
-            Some(base) => Ok(base),
-            None => transformed(problem, entry, draw, reload).await?,
+        let theirs = if index == 0 { BASE } else { BASE + 1 + index as u32 % 2 };
+        let (mut ours, mut attempt) = match (base.take(), ahead.trial(index)) {
+            (Some(base), _) => (BASE, Ok(base)),
+            (None, Some(ahead)) => ahead,
+            (None, None) => (theirs, transformed(problem, theirs, draw, reload).await?),
         };
         // As many trials as were asked for, also of integers alone, which there is no scaling.
         let others = if draw.kind == DrawKind::Problem { vec![] } else { draws::instead_of(draw.kind) };
@@ -96,7 +97,7 @@ pub(crate) async fn check(
             let Err(skipped) = &attempt else { break };
             passed.trials.skipped.push(skipped.clone());
             draw = other;
-            attempt = transformed(problem, entry, draw, reload).await?;
+            (ours, attempt) = (theirs, transformed(problem, theirs, draw, reload).await?);
         }
         let inputs = match attempt {
             Ok(inputs) => inputs,
@@ -108,23 +109,23 @@ pub(crate) async fn check(
         let label = format!("trial {} ({})", index + 1, inputs.label);
         passed.trials.ran.push(inputs.label.clone());
         let skipped = passed.trials.skipped.len();
-        let first = trial(problem, candidate, Entries::same(entry), &inputs, &label, &mut passed).await?;
+        let first = trial(problem, candidate, Entries { ours, theirs }, &inputs, &label, &mut passed).await?;
         if index == 0 {
             passed.first_call = first.wall;
             passed.bytes_per_call = wire::total_bytes(&inputs.tensors) + wire::total_bytes(&first.outcome.tensors);
             passed.written_per_call = first.written;
             passed.returned = Returned::of(&first.outcome.outputs, &first.outcome.tensors);
-            again(problem, candidate, &label, reload, &mut passed).await?;
+            again(problem, candidate, &label, (reload, &mut ahead), &mut passed).await?;
         } else {
-            problem.forget(&[entry]).await?;
+            problem.forget(&[ours]).await?;
             let has_answer = passed.trials.skipped.len() == skipped;
             if let Some(other) = draws::without_what_is_not_finite(draw.kind).filter(|_| !has_answer) {
-                match transformed(problem, entry, other, reload).await? {
+                match transformed(problem, theirs, other, reload).await? {
                     Ok(inputs) => {
                         passed.trials.ran.push(inputs.label.clone());
                         let label = format!("trial {} ({})", index + 1, inputs.label);
-                        trial(problem, candidate, Entries::same(entry), &inputs, &label, &mut passed).await?;
-                        problem.forget(&[entry]).await?;
+                        trial(problem, candidate, Entries::same(theirs), &inputs, &label, &mut passed).await?;
+                        problem.forget(&[theirs]).await?;
                     }
                     Err(skipped) => passed.trials.skipped.push(skipped),
                 }
@@ -147,20 +148,26 @@ async fn again(
     problem: &mut Problem,
     candidate: &mut Candidate,
     label: &str,
-    reload: &Reload<'_>,
+    (reload, ahead): (&Reload<'_>, &mut Ahead),
     passed: &mut Passed,
 ) -> Result<(), Stop> {
-    for draws in draws::changed_in_place() {
+    for (number, draws) in draws::changed_in_place().into_iter().enumerate() {
+        let mut ahead = ahead.changed(number);
         for draw in draws {
-            let Ok(touched) = transformed(problem, TOUCHED, draw, reload).await? else { continue };
+            let known = ahead.take().filter(|(kind, _)| *kind == draw.kind);
+            let (ours, attempt) = match known {
+                Some((_, attempt)) => attempt,
+                None => (TOUCHED, transformed(problem, TOUCHED, draw, reload).await?),
+            };
+            let Ok(touched) = attempt else { continue };
             let what = match draw.kind {
                 DrawKind::Flipped => "the signs of a few elements changed in place",
                 DrawKind::Raised => "a few elements far larger, in place",
                 DrawKind::Opposed => "a few elements far larger and of the other sign, in place",
                 _ => "a few elements changed in place",
             };
-            trial(problem, candidate, Entries { ours: TOUCHED, theirs: BASE }, &touched, &format!("{label}, {what}"), passed).await?;
-            problem.forget(&[TOUCHED]).await?;
+            trial(problem, candidate, Entries { ours, theirs: BASE }, &touched, &format!("{label}, {what}"), passed).await?;
+            problem.forget(&[ours]).await?;
             break;
         }
     }
@@ -217,7 +224,12 @@ pub(crate) async fn in_a_row(
 
 /// Draws the inputs of a later trial. Where the reference loses its device on them (a value that was an index, say), its process, or comes to no end (a
 /// value that was the length of a loop), that is found out once: its worker is started again, and such draws of this problem are skipped from then on.
-async fn transformed(problem: &mut Problem, entry: u32, draw: Draw, reload: &Reload<'_>) -> Result<Result<Inputs, String>, EvaluateError> {
+pub(crate) async fn transformed(
+    problem: &mut Problem,
+    entry: u32,
+    draw: Draw,
+    reload: &Reload<'_>,
+) -> Result<Result<Inputs, String>, EvaluateError> {
     let skipped = |how: &str| format!("{}: the reference {how} on it", draw.kind.as_str());
     if let Some((_, how)) = problem.lost_on.iter().find(|(kind, _)| *kind == draw.kind) {
         return Ok(Err(skipped(how)));

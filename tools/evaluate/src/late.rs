@@ -167,8 +167,19 @@ pub(crate) async fn place_baseline(problem: &mut Problem, calls: &[Placed], unse
 
 /// Makes room for the calls in the candidate's process on a CPU and, now that it is stopped, writes the inputs there, moved about differently for
 /// each call. The problem's process has no part in it.
-pub(crate) async fn write(candidate: &mut Candidate, mut calls: Vec<Placed>, unseen: &Unseen, moves: Moves) -> Result<Ready, Stop> {
-    let (placed, rooms) = make_room(candidate, &mut calls, unseen, moves).await?;
+async fn write(candidate: &mut Candidate, calls: Vec<Placed>, unseen: &Unseen, moves: Moves) -> Result<Ready, Stop> {
+    let placed = candidate.reserve(&calls).await?;
+    write_reserved(candidate, (calls, placed), unseen, moves).await
+}
+
+/// The same where there is room already.
+pub(crate) async fn write_reserved(
+    candidate: &Candidate,
+    (mut calls, placed): (Vec<Placed>, Locations),
+    unseen: &Unseen,
+    moves: Moves,
+) -> Result<Ready, Stop> {
+    let rooms = rooms_of(&placed, &mut calls, unseen, moves)?;
     write_into(candidate, &rooms, &unseen.inputs).await?;
     Ok(Ready { calls, placed, late: Late::default() })
 }
@@ -204,7 +215,8 @@ pub(crate) async fn exchange(
 
 /// The same on a GPU, whose memory the problem's process writes.
 async fn fill(problem: &mut Problem, candidate: &mut Candidate, mut calls: Vec<Placed>, unseen: &Unseen) -> Result<Ready, Stop> {
-    let (placed, rooms) = make_room(candidate, &mut calls, unseen, problem.moves()).await?;
+    let placed = candidate.reserve(&calls).await?;
+    let rooms = rooms_of(&placed, &mut calls, unseen, problem.moves())?;
     fill_into(problem, LATE, &rooms).await?;
     Ok(Ready { calls, placed, late: Late::default() })
 }
@@ -216,14 +228,8 @@ async fn fill_into(problem: &mut Problem, entry: u32, rooms: &[(Vec<Value>, Reci
     Err(Stop::rejected("output_memory", "its inputs are said to lie where no memory of the device is"))
 }
 
-/// Makes room for inputs like the unseen ones: where they lie, and for each call its tensors and how they are to be moved about.
-async fn make_room(
-    candidate: &mut Candidate,
-    calls: &mut [Placed],
-    unseen: &Unseen,
-    moves: Moves,
-) -> Result<(Locations, Vec<(Vec<Value>, Recipe)>), Stop> {
-    let placed = candidate.reserve(calls).await?;
+/// For each call its tensors, where there is room for inputs like the unseen ones, and how those are to be moved about.
+fn rooms_of(placed: &Locations, calls: &mut [Placed], unseen: &Unseen, moves: Moves) -> Result<Vec<(Vec<Value>, Recipe)>, Stop> {
     let mut rooms = Vec::with_capacity(calls.len());
     let (inputs, recipes) = (&unseen.inputs, unseen.recipes(moves, calls.len()));
     for (index, (call, recipe)) in calls.iter_mut().zip(recipes).enumerate() {
@@ -233,7 +239,7 @@ async fn make_room(
             told.ok_or_else(|| Stop::rejected("channel_tampering", "it says that its inputs are of another form than they are"))?;
         rooms.push((located, recipe));
     }
-    Ok((placed, rooms))
+    Ok(rooms)
 }
 
 /// Gives up to `most` of the placed calls other inputs, all of them the same. Leaves all as they are where new ones are not of the same form:

@@ -9,6 +9,7 @@
 //! request does wrong is an [`EvaluateError`].
 
 mod afterwards;
+mod ahead;
 mod baseline_cache;
 mod baselines;
 mod batch;
@@ -32,6 +33,7 @@ mod late;
 mod launches;
 mod locations;
 mod nurseries;
+mod preparation;
 mod problem;
 mod processors;
 mod remarks;

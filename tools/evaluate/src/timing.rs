@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use kernelwright_protocol::{Backend, Baseline, BaselineKind, Nanoseconds, Timing, Trials};
 
-use crate::batch::{Calls, Room, wanted};
+use crate::batch::{Calls, Footprint, Room, wanted};
 use crate::calibration::{calibrate, overhead};
 use crate::candidate::{Batch, Candidate};
 use crate::checks::{Checks, Turn};
@@ -18,6 +18,7 @@ use crate::correctness::{Returned, returned_inputs};
 use crate::draws::{DrawKind, random_below};
 use crate::interrupted;
 use crate::late::{self, Ready, Unseen};
+use crate::preparation;
 use crate::problem::{BaselineBatch, Placed, Problem, TimedOutcomes};
 use crate::remarks;
 use crate::samples::{FEWEST_PAIRS, Samples};
@@ -175,18 +176,20 @@ pub(crate) async fn measure(
         }
         say(&format!("timing pair {} of {most}", pair + 1));
         let is_renewed = checks.late.contains(&pair);
-        if is_renewed {
+        // Of a length that nobody knows: a candidate that skips calls cannot tell which one is the last.
+        let length = || candidate_calls - random_below(candidate_calls / VARIED + 1);
+        let has_inputs = session.backend == Backend::Cpu && unseen.is_some();
+        if is_renewed && !has_inputs {
             // These were made from the inputs that there have been so far.
             verify(problem, unverified.take(), &mut checks, &session.trials).await?;
             unseen = late::unseen(problem, &session.decisive).await?;
         }
-        // Of a length that nobody knows: a candidate that skips calls cannot tell which one is the last.
-        let length = || candidate_calls - random_below(candidate_calls / VARIED + 1);
         let (mut ours, mut theirs) = (None, None);
-        if let Some(unseen) = unseen.as_ref().filter(|_| session.backend == Backend::Cpu) {
+        if let Some(inputs) = unseen.take_if(|_| session.backend == Backend::Cpu) {
             let batches = (session.first_batch(&mut calls), calls.fresh(length()));
-            let ready = prepare(problem, candidate, batches, unseen, (unverified.take(), &mut checks, &session.trials)).await?;
-            (ours, theirs) = (Some(ready.0), Some(ready.1));
+            let inputs = (inputs, is_renewed && has_inputs);
+            let ready = preparation::pair(problem, candidate, &session, batches, inputs, (unverified.take(), &mut checks)).await?;
+            (unseen, (ours, theirs)) = (ready.unseen, ready.batches.unzip());
         }
         // A B, B A, A B, ...: what drifts hits both sides alike.
         if pair.is_multiple_of(2) {
@@ -238,6 +241,7 @@ pub(crate) async fn measure(
     late::forget_unseen(problem, unseen.as_ref()).await?;
     singles::charge(problem, candidate, &session, &mut calls, &mut checks, &mut samples, (empty, candidate_calls)).await?;
     candidate.clear().await?;
+    problem.footprint = Footprint::like(candidate_calls, problem.base_size(), session.room.bytes_per_call);
     problem.beside = samples.beside(&session.contenders);
     remarks::note(candidate, &samples, &session, problem.beside.as_ref());
     let batches_ns = Some((problem.timed + candidate.timed).into());
@@ -373,25 +377,6 @@ pub(crate) async fn verify(
         checks.note(error);
     }
     Ok(())
-}
-
-/// Prepares a batch of either side, the baseline's and the candidate's, and verifies what the last one has left behind: side by side, in two processes. Both
-/// come to an end: who was asked halfway answers no other question.
-async fn prepare(
-    problem: &mut Problem,
-    candidate: &mut Candidate,
-    (ours, theirs): (Vec<Placed>, Vec<Placed>),
-    unseen: &Unseen,
-    (unverified, checks, trials): (Option<Unverified>, &mut Checks, &Trials),
-) -> Result<(Vec<Placed>, Ready), Stop> {
-    let moves = problem.moves();
-    let placed = async {
-        verify(problem, unverified, checks, trials).await?;
-        Ok::<_, Stop>(late::place_baseline(problem, &ours, Some(unseen)).await?)
-    };
-    let (placed, written) = tokio::join!(placed, late::write(candidate, theirs, unseen, moves));
-    placed?;
-    Ok((ours, written?))
 }
 
 /// One batch of each contender; that of the first may be ready.

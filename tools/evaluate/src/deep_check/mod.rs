@@ -137,7 +137,7 @@ impl Examination<'_> {
 
     async fn conversation(&self, candidate: &mut Candidate, problem: &Problem, inputs: &Inputs, built: &Built) -> Result<(), Stop> {
         let offer = Offer { problem_name: self.request.problem_name.clone(), constants: problem.facts.constants.clone() };
-        candidate.build(&self.request.candidate_source, &problem.setting, &offer, built).await?;
+        candidate.build(&self.request.candidate_source, &problem.setting, &offer, built, None).await?;
         candidate.construct(problem).await?;
         candidate.check(inputs).await
     }

@@ -7,6 +7,7 @@ use kernelwright_harness::{AskError, Company, Turn, gpu_turn};
 use kernelwright_protocol::{Correct, NotMeasured, Target};
 use tokio::time::timeout;
 
+use crate::ahead::Ahead;
 use crate::baselines::{self, Reload};
 use crate::batch::Room;
 use crate::calibration;
@@ -17,7 +18,7 @@ use crate::problem::{BASE, Inputs, Problem, Setting};
 use crate::timing::{self, Session};
 use crate::verdict::{Phase, Stop, judge};
 use crate::workshop::{Bench, TritonMode, Workshop};
-use crate::{EvaluateRequest, Limits, floor, sets};
+use crate::{EvaluateError, EvaluateRequest, Limits, floor, sets};
 
 /// A turn that comes within this needs no word.
 const SOON: Duration = Duration::from_millis(300);
@@ -45,7 +46,7 @@ pub(super) struct Case<'a> {
     pub(super) untimed: Option<&'static str>,
 }
 
-impl Case<'_> {
+impl<'a> Case<'a> {
     pub(super) async fn run(
         &mut self,
         problem: &mut Problem,
@@ -56,40 +57,52 @@ impl Case<'_> {
         problem.select(0).await?;
         let draws = draws::plan(self.request.options.trials, &problem.facts);
         say("building the candidate");
-        // What the first trial should give is computed while compilers work.
         let offer = Offer { problem_name: self.request.problem_name.clone(), constants: problem.facts.constants.clone() };
-        let ahead = match self.early.take() {
-            Some(ahead) => ahead,
+        let extensions = match self.early.take() {
+            Some(extensions) => extensions,
             None => build(self.workshop, self.request, &self.limits, say).await,
         }?;
         // Meanwhile compilers work, most of them on one processor. Later it would take processors from the trials.
         if let Some(next) = self.next {
             self.workshop.prepare_next(next, setting).await;
         }
-        let import = candidate.build(&self.request.candidate_source, &setting, &offer, &ahead);
-        let (import, base) = tokio::join!(import, problem.draw(BASE, draws[0]));
-        let (import, base) = (import?, base?.map_err(correctness::base_failed)?);
+        let foreseen = problem.footprint.filter(|_| problem.count_sets() == 1);
+        let import = candidate.build(&self.request.candidate_source, &setting, &offer, &extensions, foreseen);
+        // What trials should give is computed while compilers work.
+        let reload = self.reload(problem, draws[0]);
+        let prepared = async {
+            let base = problem.draw(BASE, draws[0]).await?.map_err(correctness::base_failed)?;
+            Ok::<_, EvaluateError>((base, Ahead::of(problem, &draws, &reload).await?))
+        };
+        let (import, prepared) = tokio::join!(import, prepared);
+        let (import, (base, ahead)) = (import?, prepared?);
         let build = import + candidate.construct(problem).await?;
         let count = problem.count_sets();
         if count == 1 {
-            return self.judge(problem, candidate, base, &draws, build, say).await;
+            return self.judge(problem, candidate, (base, &draws, ahead), build, say).await;
         }
-        let (mut results, mut first) = (vec![], Some((base, draws)));
+        let (mut results, mut first) = (vec![], Some((base, draws, ahead)));
         for set in 0..count {
             problem.select(set).await?;
             // The seeds are new for every set: whoever has seen inputs could know the seed they came from.
-            let (base, draws) = if let Some(first) = first.take() {
+            let (base, draws, ahead) = if let Some(first) = first.take() {
                 first
             } else {
                 let draws = draws::plan(self.request.options.trials, &problem.facts);
-                (problem.draw(BASE, draws[0]).await?.map_err(correctness::base_failed)?, draws)
+                (problem.draw(BASE, draws[0]).await?.map_err(correctness::base_failed)?, draws, Ahead::default())
             };
             let name = problem.set_name();
             let of_set = |message: &str| say(&format!("set {} of {count} ({name}): {message}", set + 1));
-            let result = self.judge(problem, candidate, base, &draws, build, &of_set).await.map_err(|stop| sets::named(stop, &name))?;
+            let result =
+                self.judge(problem, candidate, (base, &draws, ahead), build, &of_set).await.map_err(|stop| sets::named(stop, &name))?;
             results.push((name, result));
         }
         Ok(sets::combined(results))
+    }
+
+    fn reload(&self, problem: &Problem, base: Draw) -> Reload<'a> {
+        let EvaluateRequest { problem_source: source, problem_name: name, .. } = self.request;
+        Reload { workshop: self.workshop, source, name, setting: problem.setting, base }
     }
 
     /// Checks and times the candidate on the selected set of inputs.
@@ -97,14 +110,12 @@ impl Case<'_> {
         &mut self,
         problem: &mut Problem,
         candidate: &mut Candidate,
-        base: Inputs,
-        draws: &[Draw],
+        (base, draws, ahead): (Inputs, &[Draw], Ahead),
         build: Duration,
         say: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<Correct, Stop> {
-        let EvaluateRequest { problem_source: source, problem_name: name, .. } = self.request;
-        let reload = Reload { workshop: self.workshop, source, name, setting: problem.setting, base: draws[0] };
-        let mut passed = correctness::check(problem, candidate, base, draws, &reload, say).await?;
+        let reload = self.reload(problem, draws[0]);
+        let mut passed = correctness::check(problem, candidate, (base, draws, ahead), &reload, say).await?;
         if problem.is_first_set() {
             self.follows_state(problem, candidate, &reload, &mut passed, say).await?;
         }

@@ -32,7 +32,7 @@ impl Case<'_> {
         let Started { worker, not_forked: reason } = started;
         let mut candidate = Candidate::new(worker, self.limits, self.request.target.backend);
         let sandbox = candidate.sandbox().clone();
-        let mut outcome = match until(cancelled, self.run(problem, &mut candidate, say)).await {
+        let mut outcome = match until(cancelled, Box::pin(self.run(problem, &mut candidate, say))).await {
             Ok(outcome) => outcome,
             Err(given_up) => {
                 candidate.end().await;

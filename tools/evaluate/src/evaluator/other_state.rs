@@ -126,7 +126,7 @@ impl Case<'_> {
         let mut again = Candidate::new(started.worker, self.limits, self.request.target.backend);
         let offer = Offer { problem_name: self.request.problem_name.clone(), constants: problem.facts.constants.clone() };
         let judged = async {
-            again.build(&self.request.candidate_source, &setting, &offer, &built).await?;
+            again.build(&self.request.candidate_source, &setting, &offer, &built, None).await?;
             again.construct_in(problem, Some(state)).await?;
             let shared = Inputs { label: inputs.label.clone(), ..problem.share(OTHER).await? };
             correctness::one(problem, &mut again, OTHER, &shared, passed).await?;

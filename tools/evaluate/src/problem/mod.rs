@@ -20,6 +20,7 @@ pub(crate) use self::state::{OtherState, Policy, State};
 pub(crate) use self::traffic::{BASE, Comparison, Inputs, Moves, Outcome, Placed, Recipe, TimedOutcome, TimedOutcomes, alike};
 use self::traffic::{Blocks, Drawn};
 use crate::EvaluateError;
+use crate::batch::Footprint;
 use crate::draws::{self, Draw, DrawKind, random_u32};
 use crate::request::trusted;
 use crate::samples::Beside;
@@ -42,6 +43,8 @@ pub(crate) struct Problem {
     pub(crate) baselines: Vec<Baseline>,
     /// What one call of its baselines took beside the candidate that was timed last.
     pub(crate) beside: Option<Beside>,
+    /// What a batch of the candidate took that was timed last.
+    pub(crate) footprint: Option<Footprint>,
     /// Seconds that one call of a baseline of the selected set takes on a draw with no candidate's process on the GPU, as far as that was measured.
     pub(crate) alone: Vec<(BaselineKind, DrawKind, f64)>,
     pub(crate) sets: Sets,
@@ -76,6 +79,7 @@ impl Problem {
             construction: fds.into_iter().next(),
             baselines: vec![],
             beside: None,
+            footprint: None,
             alone: vec![],
             sets: Sets::default(),
             base: (Value::Null, vec![]),
@@ -157,6 +161,11 @@ impl Problem {
     /// The size of the inputs of [`BASE`].
     pub(crate) fn base_bytes(&self) -> u64 {
         wire::total_bytes(&self.base.1)
+    }
+
+    /// The same, and in how many tensors.
+    pub(crate) fn base_size(&self) -> (u64, usize) {
+        (self.base_bytes(), self.base.1.len())
     }
 
     /// The inputs of an entry once more: on a GPU, what was made later lies where they were passed on before.

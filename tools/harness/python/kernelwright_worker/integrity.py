@@ -36,8 +36,9 @@ _ABSENT = object()
 class Integrity:
     """A record of what has to stay, made before the candidate is imported, and what was noticed since."""
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
+    def __init__(self) -> None:
+        #: Where the candidate's files are; nothing is noticed before that is known.
+        self._folder: str | None = None
         self._searches: set[str] = set()
         self._calling = False
         self._asking = False
@@ -100,8 +101,12 @@ class Integrity:
             while caller is not None and caller.f_code.co_filename == inspect.__file__:
                 caller = caller.f_back
             self._asking = False
-            if caller is not None and caller.f_code.co_filename.startswith(self._folder):
+            if caller is not None and self._folder is not None and caller.f_code.co_filename.startswith(self._folder):
                 self._searches.add(_FRAMES_IN_BATCH if event == _FRAMES and self.in_batch else event)
+
+    def import_begins(self, folder: str) -> None:
+        """From here on code of files in this folder is the candidate's."""
+        self._folder = folder
 
     def calls_begin(self) -> None:
         """From here on frames are those of calls, with the evaluator among the callers."""

@@ -44,6 +44,9 @@ class _Nursery:
         self._ready = describe_python(import_triton=True)
         for name in _MODULES:
             importlib.import_module(name)
+        if "numpy" in sys.modules:
+            # Otherwise each worker would when it first seeds it.
+            importlib.import_module("numpy.random")
         _ready_triton()
         _ready_extensions()
         confine.name_process(_NAME + "nursery")

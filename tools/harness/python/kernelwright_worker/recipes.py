@@ -29,6 +29,8 @@ _SPOTS, _PRIME = 512, (1 << 31) - 1
 _MOST_SPOTS = 1 << 16
 #: Bytes of a tensor up to which launching kernels costs more than what they do.
 _SMALL = 16 << 20
+#: So many indices torch leaves to one thread.
+_IN_ORDER = 1 << 14
 #: Bytes that torch's threads copy no sooner than one.
 _OF_ONE_THREAD = 1 << 20
 
@@ -157,20 +159,40 @@ def write_each(windows: list[Tensor], tensor: Tensor, wanted: list[Recipe], stru
         return
     moves = Moves.of(tensor, structure)
     flat, spots = words_of(tensor), moves.spots(wanted)
-    # On the host, views of both would take several times as long as what is copied of a small tensor.
-    by_address = flat.device.type == windows[0].device.type == "cpu" and windows[0].numel() <= _OF_ONE_THREAD
-    origin, unit = flat.data_ptr(), flat.itemsize
+    if flat.device.type == windows[0].device.type == "cpu" and windows[0].numel() <= _OF_ONE_THREAD:
+        starts = [window.data_ptr() for window in windows]
+        _move_by_address(starts, flat, [moves.runs(recipe) for recipe in wanted])
+        if spots is not None:
+            _stir_by_address(starts, flat, spots, [recipe.stir != 0 for recipe in wanted])
+        return
     # Taken apart once: to index for each of hundreds of calls takes longer than to write them.
     places, singles = (spots[0].unbind(0), flat[spots[1]].unbind(0)) if spots is not None else ((), ())
     for number, (window, recipe) in enumerate(zip(windows, wanted, strict=True)):
-        to, start = window.view(flat.dtype), window.data_ptr()
+        to = window.view(flat.dtype)
         for place, source, count in moves.runs(recipe):
-            if by_address:
-                _memmove(start + place * unit, origin + source * unit, count * unit)
-            else:
-                to[place : place + count].copy_(flat[source : source + count])
+            to[place : place + count].copy_(flat[source : source + count])
         if places and recipe.stir:
             to.index_copy_(0, places[number], singles[number])
+
+
+def _move_by_address(starts: list[int], flat: Tensor, runs: list[list[tuple[int, int, int]]]) -> None:
+    """Moves runs of elements to windows on the host. Of small tensors, views would take several times as long as what is copied."""
+    origin, unit = flat.data_ptr(), flat.itemsize
+    for start, of_window in zip(starts, runs, strict=True):
+        for place, source, count in of_window:
+            _memmove(start + place * unit, origin + source * unit, count * unit)
+
+
+def _stir_by_address(starts: list[int], flat: Tensor, spots: tuple[Tensor, Tensor], stirs: list[bool]) -> None:
+    """Puts single elements into those windows that are to be stirred, of all of them at once. In their order: places with a structure may come twice."""
+    first, unit = min(starts), flat.itemsize
+    # From the first window to the end of the last, whatever lies between them: nothing but the spots is written.
+    around = torch.frombuffer((ctypes.c_char * (max(starts) - first + flat.numel() * unit)).from_address(first), dtype=flat.dtype)
+    begin = torch.tensor([(start - first) // unit for start in starts]).unsqueeze(1)
+    chosen = torch.tensor(stirs)
+    places, values = (begin + spots[0])[chosen].flatten(), flat[spots[1][chosen]].flatten()
+    for piece in range(0, len(places), _IN_ORDER):
+        around.index_copy_(0, places[piece : piece + _IN_ORDER], values[piece : piece + _IN_ORDER])
 
 
 def words_of(tensor: Tensor) -> Tensor:

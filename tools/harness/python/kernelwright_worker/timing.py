@@ -20,7 +20,7 @@ from .channel import WorkerError
 from .device import Device
 from .layout import Layout, fresh_copy
 from .recipes import Recipe, apply_each, write_each
-from .rooms import Rooms
+from .rooms import Rooms, touch
 from .structure import Structure
 from .trees import Untransportable, decode, encode, map_tensors, tensors_of
 
@@ -30,8 +30,8 @@ _SMALL = 1 << 19
 _WORTH_GROWING = 1 << 18
 #: Bound now, as what `Batch` binds.
 _clone = Tensor.clone
-#: How often memory is filled until that costs next to no page faults.
-_GROWTHS, _FEW_FAULTS = 4, 64
+#: How often memory is taken until that costs next to no page faults, so often in a row.
+_GROWTHS, _QUIET, _FEW_FAULTS = 8, 2, 64
 
 
 class Batch:
@@ -95,17 +95,20 @@ class Batch:
         """Has malloc hold, in memory that was touched, what so many calls return.
 
         glibc places aligned blocks behind freed ones of the same size instead of into them, until what is free is twice as much as what is
-        needed: so the first batches would take several times as long as later ones. To fill all of it and to free it at once prevents that.
-        It is filled with one call's outputs more: a small block that comes to lie in the middle of what was freed costs the room of one.
+        needed: so the first batches would take several times as long as later ones. To touch all of it and to free it at once prevents that.
+        It is taken with one call's outputs more: a small block that comes to lie in the middle of what was freed costs the room of one. And again until
+        it was all there twice in a row: where blocks come to lie depends on where the last ones did.
         """
         if self._device.is_cuda or count <= self._grown or sum(self._sizes) < _WORTH_GROWING:
             return
         self._grown = count
+        quiet = 0
         for _ in range(_GROWTHS):
             faults = getrusage(RUSAGE_SELF).ru_minflt
-            held = [torch.empty(size, dtype=torch.uint8).fill_(0) for _ in range(count + 1) for size in self._sizes]
+            held = [touch(torch.empty(size, dtype=torch.uint8)) for _ in range(count + 1) for size in self._sizes]
             del held
-            if getrusage(RUSAGE_SELF).ru_minflt - faults < _FEW_FAULTS:
+            quiet = quiet + 1 if getrusage(RUSAGE_SELF).ru_minflt - faults < _FEW_FAULTS else 0
+            if quiet == _QUIET:
                 break
 
     def _reserve(self, entries: list[int], like: list[Any]) -> list[list[Tensor]]:
@@ -183,8 +186,13 @@ class Batch:
         """The placed inputs of an entry, as its call left them."""
         return self._placed.get(entry)
 
+    def foresee(self, rooms: int, outputs: int) -> None:
+        """Begins to touch memory for batches whose inputs will take so many bytes, and whose outputs so many."""
+        self._rooms.foresee(rooms, outputs)
+
     def settle(self) -> None:
         """Tells the collector that what is there now will stay: looking through all of torch takes longer than most batches."""
+        self._rooms.settle()
         self._collect()
         self._freeze()
 

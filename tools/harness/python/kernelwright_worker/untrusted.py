@@ -66,18 +66,20 @@ class Untrusted:
         return found
 
     def open(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        """Opens the device, ahead of a candidate: a GPU takes longer for that than for most kernels."""
+        """Opens the device and notes what has to stay, ahead of a candidate: a GPU takes longer for that than for most kernels."""
         if self._device is None:
             self._device = Device(body["device"])
             if self._device.is_cuda:
                 cuda_ipc.prepare()
                 torch.empty(1, device=self._device.torch)
                 self._device.synchronize()
+        if self._integrity is None:
+            self._integrity = Integrity()
         return {}
 
     def build(self, body: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         self.open(body, fds)
-        assert self._device is not None
+        assert self._device is not None and self._integrity is not None
         self._device.configure(body.get("threads"), body.get("policy"))
         self._batch = Batch(self._device)
         self._candidate = Candidate(body["path"], self._device, int(body["seed"]))
@@ -86,7 +88,9 @@ class Untrusted:
             os.environ["TORCH_CUDA_ARCH_LIST"] = arch
         if built := body.get("built"):
             extension_build.use_built(built)
-        self._integrity = Integrity(self._candidate.folder())
+        self._integrity.import_begins(self._candidate.folder())
+        if (size := body.get("batch")) and not self._device.is_cuda:
+            self._batch.foresee(size["inputs"], size["outputs"])
         return {"import_ns": self._candidate.import_file()}
 
     def construct(self, body: dict[str, Any], fds: list[int]) -> dict[str, Any]:

@@ -39,6 +39,27 @@ print(counts)
 """
 
 
+#: Counts the page faults until there is a batch for which memory was touched ahead.
+_AHEAD = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from resource import RUSAGE_SELF, getrusage
+import torch
+from kernelwright_worker.device import Device, keep_freed_memory
+from kernelwright_worker.timing import Batch
+
+keep_freed_memory()
+like, count, batch = [torch.ones(1 << 16)], 100, Batch(Device("cpu"))
+batch.foresee(count * ((1 << 18) + 8192), 2 * count << 18)
+batch.settle()
+before = getrusage(RUSAGE_SELF).ru_minflt
+for calls in (1, count):
+    batch.place([dict(entry=entry, base=0, reserve=True) for entry in range(calls)], lambda _base: like)
+    batch.time(lambda x: x * 2)
+print(getrusage(RUSAGE_SELF).ru_minflt - before)
+"""
+
+
 class TestRooms(unittest.TestCase):
     def test_every_call_has_the_values_in_memory_of_its_own(self) -> None:
         for device in DEVICES:
@@ -102,6 +123,28 @@ class TestRooms(unittest.TestCase):
             self.assertEqual(sorted(call[tensor] for call in calls), list(range(0, _PAGE, 64)))
         distances = {(call[0] - call[1]) % _PAGE for call in calls}
         self.assertGreater(len(distances), 16, "inputs of one call do not keep their distance either")
+
+    def test_windows_lie_in_what_was_touched_ahead_as_far_as_it_has_room(self) -> None:
+        like = [torch.randn(3000), torch.arange(5)]
+        ahead, later = Rooms(torch.device("cpu")), Rooms(torch.device("cpu"))
+        ahead.foresee(4 * 6 * _PAGE, 1 << 20)
+        ahead.settle()
+        first = ahead.at_least(2, like)
+        for rooms, expected in zip(ahead.at_least(50, like), later.at_least(50, like)):
+            for window, other, tensor in zip(rooms, expected, like, strict=True):
+                self.assertTrue(torch.equal(window, window_of(tensor)))
+                self.assertEqual(window.data_ptr() % _PAGE, other.data_ptr() % _PAGE, "begins where it would otherwise")
+                self.assertEqual(window.untyped_storage().nbytes(), window.numel(), "nothing leads to other windows")
+        self.assertTrue(all(kept is window for call, again in zip(first, ahead.at_least(2, like)) for kept, window in zip(call, again)))
+        places = [window.data_ptr() for call in first for window in call]
+        self.assertLess(max(places) - min(places), 4 * 6 * _PAGE)
+        for windows in ahead.at_least(50, like):
+            self.assert_alone(windows[0].data_ptr(), windows[0].numel())
+
+    def test_memory_that_was_touched_ahead_costs_batches_no_pages(self) -> None:
+        # Outputs alone are more than six thousand pages of 4 KiB.
+        faults = int(subprocess.run([sys.executable, "-c", _AHEAD], capture_output=True, check=True, text=True).stdout)
+        self.assertLess(faults, 1000)
 
     def test_a_batch_over_rooms_keeps_layouts_and_aliases_nothing(self) -> None:
         batch = Batch(Device("cpu"))

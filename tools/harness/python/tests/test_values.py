@@ -23,7 +23,7 @@ from kernelwright_worker import cuda_ipc, draws, launches, recipes
 from kernelwright_worker.arena import Arena, write_arena
 from kernelwright_worker.channel import Channel, WorkerError, serve
 from kernelwright_worker.failures import condense
-from kernelwright_worker.layout import Layout, admit_plain, editable_copy, fresh_copy, same_bits
+from kernelwright_worker.layout import Layout, admit_plain, editable_copy, fresh_copy, same_bits, window_of
 from kernelwright_worker.locations import Locations
 from kernelwright_worker.trees import Untransportable, decode, encode
 
@@ -234,6 +234,20 @@ class Stirring(unittest.TestCase):
             self.assertEqual(window.view(torch.float32).tolist(), expected)
         integers = torch.arange(16)
         self.assertTrue(torch.equal(recipes.apply([tensor, integers], recipe, torch.device(device))[1].cpu(), integers))
+
+    def test_many_windows_hold_what_each_recipe_says_wherever_they_lie(self) -> None:
+        """Where they are written by address, and where they are too large for that."""
+        wanted = [recipes.Recipe(rotate=7 * n, stir=n % 3 * (n * 1000 + 1)) for n in range(40)]
+        for shape, dtype in (((70, 40), torch.float32), ((9, 4), torch.bfloat16), ((66, 5), torch.complex128), ((600, 500), torch.float32)):
+            tensor = torch.randn(shape, dtype=dtype)
+            size = window_of(tensor).numel()
+            memory = torch.zeros(size * len(wanted) * 2, dtype=torch.uint8)
+            windows = [memory[start : start + size] for start in range(0, len(memory), 2 * size)]
+            recipes.write_each(windows, tensor, wanted, None)
+            for window, recipe in zip(windows, wanted, strict=True):
+                (expected,) = recipes.apply([tensor], recipe, tensor.device)
+                self.assertTrue(torch.equal(window, window_of(expected)), (shape, recipe))
+            self.assertFalse(memory.view(len(wanted), 2, size)[:, 1].any(), "nothing is written beside them")
 
 
 class Recipes(unittest.TestCase):

@@ -1,0 +1,58 @@
+//! What has to be there before both sides of a pair are timed on a CPU: made side by side, in two processes.
+
+use crate::candidate::Candidate;
+use crate::checks::Checks;
+use crate::late::{self, Ready, Unseen};
+use crate::problem::{Placed, Problem};
+use crate::timing::{Session, Unverified, verify};
+use crate::verdict::Stop;
+
+/// What the last batch has left behind, and where it is noted that it was looked at.
+pub(crate) type Pending<'a> = (Option<Unverified>, &'a mut Checks);
+
+/// Inputs of a pair, and both of its batches with them; of the inputs nothing, where there are none of the form that was expected.
+pub(crate) struct Prepared {
+    pub(crate) unseen: Option<Unseen>,
+    pub(crate) batches: Option<(Vec<Placed>, Ready)>,
+}
+
+/// Verifies what the last batch has left behind and prepares a batch of either side, the baseline's and the candidate's, from `unseen`; from another draw
+/// of it if that `is_renewed`. Both processes come to an end: who was asked halfway answers no other question.
+pub(crate) async fn pair(
+    problem: &mut Problem,
+    candidate: &mut Candidate,
+    session: &Session,
+    (ours, theirs): (Vec<Placed>, Vec<Placed>),
+    (unseen, is_renewed): (Unseen, bool),
+    (mut unverified, checks): Pending<'_>,
+) -> Result<Prepared, Stop> {
+    let mut unseen = Some(unseen);
+    let mut room = None;
+    if is_renewed {
+        let renewed = async {
+            // What is verified was made from the inputs that there have been so far.
+            verify(problem, unverified.take(), checks, &session.trials).await?;
+            Ok::<_, Stop>(late::unseen(problem, &session.decisive).await?)
+        };
+        let (renewed, placed) = tokio::join!(renewed, candidate.reserve(&theirs));
+        unseen = renewed?;
+        room = Some(placed?);
+    }
+    let Some(inputs) = &unseen else { return Ok(Prepared { unseen, batches: None }) };
+    let moves = problem.moves();
+    let placed = async {
+        verify(problem, unverified, checks, &session.trials).await?;
+        Ok::<_, Stop>(late::place_baseline(problem, &ours, Some(inputs)).await?)
+    };
+    let written = async {
+        let room = match room {
+            Some(room) => room,
+            None => candidate.reserve(&theirs).await?,
+        };
+        late::write_reserved(candidate, (theirs, room), inputs, moves).await
+    };
+    let (placed, written) = tokio::join!(placed, written);
+    placed?;
+    let ready = written?;
+    Ok(Prepared { unseen, batches: Some((ours, ready)) })
+}
