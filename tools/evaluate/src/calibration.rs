@@ -100,7 +100,15 @@ pub(crate) async fn stays_busy(problem: &mut Problem, backend: Backend, say: &(d
     }
 }
 
-const EMPTY_BATCHES: usize = 5;
+/// How many empty batches there are. On a GPU others may have it for a while, and on a CPU a verdict is short.
+const fn empty_batches(backend: Backend) -> usize {
+    match backend {
+        Backend::Cpu => 3,
+        Backend::Cuda => 5,
+    }
+}
+
+/// How long the process sleeps before each.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// What it takes to ask for an empty batch, on a GPU that another process has used last. A candidate that makes its empty batches slow would make
@@ -108,7 +116,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(crate) async fn overhead(problem: &mut Problem, candidate: &mut Candidate, backend: Backend) -> Result<Duration, Stop> {
     let mut times = Vec::new();
     candidate.place(&[]).await?;
-    for _ in 0..EMPTY_BATCHES {
+    for _ in 0..empty_batches(backend) {
         if backend == Backend::Cuda {
             problem.fill(BASE, &[]).await?;
         }

@@ -1,4 +1,4 @@
-//! What has to be there before both sides of a pair are timed on a CPU: made side by side, in two processes.
+//! What has to be there before both sides are timed on a CPU: made side by side, in two processes.
 
 use crate::candidate::Candidate;
 use crate::checks::Checks;
@@ -10,25 +10,25 @@ use crate::verdict::Stop;
 /// What the last batch has left behind, and where it is noted that it was looked at.
 pub(crate) type Pending<'a> = (Option<Unverified>, &'a mut Checks);
 
-/// Inputs of a pair, and both of its batches with them; of the inputs nothing, where there are none of the form that was expected.
+/// Inputs, and a batch of either side with them, the baseline's and the candidate's; nothing, where there are none of the form that was expected.
 pub(crate) struct Prepared {
     pub(crate) unseen: Option<Unseen>,
     pub(crate) batches: Option<(Vec<Placed>, Ready)>,
 }
 
-/// Verifies what the last batch has left behind and prepares a batch of either side, the baseline's and the candidate's, from `unseen`; from another draw
-/// of it if that `is_renewed`. Both processes come to an end: who was asked halfway answers no other question.
+/// Verifies what the last batch has left behind and prepares a batch of either side from inputs that are known; without them, from another draw. Both
+/// processes come to an end: who was asked halfway answers no other question.
 pub(crate) async fn pair(
     problem: &mut Problem,
     candidate: &mut Candidate,
     session: &Session,
     (ours, theirs): (Vec<Placed>, Vec<Placed>),
-    (unseen, is_renewed): (Unseen, bool),
+    known: Option<Unseen>,
     (mut unverified, checks): Pending<'_>,
 ) -> Result<Prepared, Stop> {
-    let mut unseen = Some(unseen);
+    let mut unseen = known;
     let mut room = None;
-    if is_renewed {
+    if unseen.is_none() {
         let renewed = async {
             // What is verified was made from the inputs that there have been so far.
             verify(problem, unverified.take(), checks, &session.trials).await?;

@@ -15,6 +15,7 @@ use crate::batch::Calls;
 use crate::candidate::Candidate;
 use crate::checks::{Checks, Turn};
 use crate::late;
+use crate::preparation;
 use crate::problem::Problem;
 use crate::samples::Samples;
 use crate::statistics::median;
@@ -58,23 +59,31 @@ pub(crate) async fn charge(
     let (mut theirs, mut ours) = (f64::INFINITY, f64::INFINITY);
     let among = (median(&samples.candidate), samples.baselines.first().map_or(0.0, |times| median(times)));
     let judged = |ours: f64, theirs: f64| alone(Call { single: ours, among: among.0 }, Call { single: theirs, among: among.1 });
+    let (mut unseen, mut unverified) = (None, None);
     for round in 0..MOST_ROUNDS {
         if round > 0 && began.elapsed() > BUDGET || round >= ROUNDS && judged(ours, theirs).is_none() {
             break;
         }
-        let unseen = late::unseen(problem, &session.decisive).await?;
-        let ready = late::place(problem, candidate, calls.fresh(1), unseen.as_ref(), 1).await?;
-        let turn = Turn { pair: 0, left: 1 };
-        let timed = time_candidate(candidate, &ready, samples.overhead(empty), turn, checks, session).await?;
-        verify(problem, timed.unverified, checks, &session.trials).await?;
-        late::forget(problem, &ready.late).await?;
+        let batches = (calls.fresh(1), calls.fresh(1));
+        let prepared = preparation::pair(problem, candidate, session, batches, None, (unverified.take(), checks)).await?;
+        unseen = prepared.unseen;
+        let ready = match prepared.batches {
+            Some((_, ready)) => ready,
+            None => late::place(problem, candidate, calls.fresh(1), None, 1).await?,
+        };
+        let timed = time_candidate(candidate, &ready, samples.overhead(empty), Turn { pair: 0, left: 1 }, checks, session).await?;
+        unverified = timed.unverified;
         // What it has waited for processors that others had says nothing of it.
         ours = ours.min(timed.per_call * (1.0 - timed.waited.min(EXCUSED)));
-        let batch = calls.fresh(1);
-        late::place_baseline(problem, &batch, unseen.as_ref()).await?;
+        if unseen.is_none() {
+            verify(problem, unverified.take(), checks, &session.trials).await?;
+            late::forget(problem, &ready.late).await?;
+            late::place_baseline(problem, &calls.fresh(1), None).await?;
+        }
         theirs = theirs.min(problem.time(kind).await?.as_secs_f64());
-        late::forget_unseen(problem, unseen.as_ref()).await?;
     }
+    verify(problem, unverified, checks, &session.trials).await?;
+    late::forget_unseen(problem, unseen.as_ref()).await?;
     let Some(alone) = judged(ours, theirs) else { return Ok(()) };
     let message = format!(
         "a call with inputs that no other has takes {:.0} us, and {:.0} us in a row of {in_batch}: it knows its inputs from others, or calls are made \

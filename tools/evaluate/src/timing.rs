@@ -178,17 +178,17 @@ pub(crate) async fn measure(
         let is_renewed = checks.late.contains(&pair);
         // Of a length that nobody knows: a candidate that skips calls cannot tell which one is the last.
         let length = || candidate_calls - random_below(candidate_calls / VARIED + 1);
-        let has_inputs = session.backend == Backend::Cpu && unseen.is_some();
-        if is_renewed && !has_inputs {
+        let is_first = unseen.is_none();
+        if is_renewed && (is_first || session.backend == Backend::Cuda) {
             // These were made from the inputs that there have been so far.
             verify(problem, unverified.take(), &mut checks, &session.trials).await?;
             unseen = late::unseen(problem, &session.decisive).await?;
         }
         let (mut ours, mut theirs) = (None, None);
-        if let Some(inputs) = unseen.take_if(|_| session.backend == Backend::Cpu) {
+        if let Some(known) = unseen.take_if(|_| session.backend == Backend::Cpu) {
             let batches = (session.first_batch(&mut calls), calls.fresh(length()));
-            let inputs = (inputs, is_renewed && has_inputs);
-            let ready = preparation::pair(problem, candidate, &session, batches, inputs, (unverified.take(), &mut checks)).await?;
+            let known = Some(known).filter(|_| is_first || !is_renewed);
+            let ready = preparation::pair(problem, candidate, &session, batches, known, (unverified.take(), &mut checks)).await?;
             (unseen, (ours, theirs)) = (ready.unseen, ready.batches.unzip());
         }
         // A B, B A, A B, ...: what drifts hits both sides alike.

@@ -64,8 +64,10 @@ impl Problem {
     /// Puts an entry's inputs into memory that earlier batches have used, moved about for each call as the candidate's are.
     pub(crate) async fn refill(&mut self, calls: &[Placed], base: u32) -> Result<(), EvaluateError> {
         let moves = self.moves();
-        let entries: Vec<_> = calls.iter().map(|call| Placed { base, recipe: moves.draw(), ..*call }.to_json()).collect();
-        self.ask::<Value>("refill", json!({"entries": entries, "base": base}), &[]).await.map(drop)
+        let entries: Vec<_> = calls.iter().map(|call| call.entry).collect();
+        let (rotate, stir): (Vec<_>, Vec<_>) = calls.iter().map(|_| moves.numbers()).unzip();
+        let fields = json!({"entries": entries, "base": base, "rotate": rotate, "stir": stir});
+        self.ask::<Value>("refill", fields, &[]).await.map(drop)
     }
 
     /// Makes the calls that were placed last, of a baseline; the time from an idle device to an idle device. This process is believed: its own clock says it

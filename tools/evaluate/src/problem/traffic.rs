@@ -172,7 +172,7 @@ impl Moves {
         Recipe::Redrawn { draw, by, stir }
     }
 
-    fn numbers(self) -> (u32, u32) {
+    pub(super) fn numbers(self) -> (u32, u32) {
         let by = if self == Self::None { 0 } else { random_u32() % ROTATIONS };
         (by, if self == Self::Stirred { random_u32().max(1) } else { 0 })
     }

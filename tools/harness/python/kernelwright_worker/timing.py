@@ -77,16 +77,15 @@ class Batch:
         sizes = {base: sum(tensor.numel() * tensor.dtype.itemsize for tensor in tensors_of(inputs)) for base, inputs in bases.items()}
         return sum(sizes[item["base"]] for item in specifications)
 
-    def refill(self, specifications: list[dict[str, Any]], like: list[Any], structures: Sequence[Structure | None]) -> None:
-        """Drops the last batch and gives every entry these inputs by its recipe, in the memory that rooms have: as the candidate's are. They have to
+    def refill(self, wanted: dict[int, Recipe], like: list[Any], structures: Sequence[Structure | None]) -> None:
+        """Drops the last batch and gives every entry these inputs by its recipe, in their order and in the memory that rooms have: as the candidate's are. They have to
         differ as well: what depends on its data, such as a sort, is quicker the second time."""
         self._drop()
-        sources = tensors_of(like)
-        entries, recipes = zip(*((item["entry"], Recipe.parse(item.get("recipe"))) for item in specifications))
+        sources, entries, recipes = tensors_of(like), list(wanted), list(wanted.values())
         with self._device.alone() if self.is_small(sources) else nullcontext():
-            rooms = self._reserve(list(entries), like)
+            rooms = self._reserve(entries, like)
             for source, structure, *windows in zip(sources, structures, *rooms, strict=True):
-                write_each(windows, source, list(recipes), structure)
+                write_each(windows, source, recipes, structure)
         self._calls = tuple(self._placed[entry] for entry in entries)
         self._grow(len(entries))
         self._device.synchronize()

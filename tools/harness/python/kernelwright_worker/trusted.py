@@ -199,7 +199,9 @@ class _Loaded:
     def refill(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Places an entry's inputs, moved about for each call, in memory that earlier batches have used."""
         base = self._trials.base(body["base"])
-        self._batch.refill(body["entries"], base, self._trials.fitting(base))
+        moved = zip(body["entries"], body["rotate"], body["stir"], strict=True)
+        wanted = {entry: Recipe(rotate=rotate, stir=stir) for entry, rotate, stir in moved}
+        self._batch.refill(wanted, base, self._trials.fitting(base))
         return {}
 
     def takes(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import torch
 
 from kernelwright_worker.device import Device
 from kernelwright_worker.layout import guarded_copy, window_of
+from kernelwright_worker.recipes import Recipe
 from kernelwright_worker.rooms import Rooms
 from kernelwright_worker.timing import Batch
 
@@ -26,12 +27,13 @@ sys.path.insert(0, {str(ROOT)!r})
 from resource import RUSAGE_SELF, getrusage
 import torch
 from kernelwright_worker.device import Device, keep_freed_memory
+from kernelwright_worker.recipes import Recipe
 from kernelwright_worker.timing import Batch
 
 keep_freed_memory()
 batch, like, counts = Batch(Device("cpu")), [torch.ones(2048, 2048)], []
 for count in (1, 3, 4, 3, 4):
-    batch.refill([dict(entry=entry) for entry in range(count)], like, [None])
+    batch.refill(dict.fromkeys(range(count), Recipe()), like, [None])
     before = getrusage(RUSAGE_SELF).ru_minflt
     batch.time(lambda x: x * 2)
     counts.append(getrusage(RUSAGE_SELF).ru_minflt - before)
@@ -149,13 +151,13 @@ class TestRooms(unittest.TestCase):
     def test_a_batch_over_rooms_keeps_layouts_and_aliases_nothing(self) -> None:
         batch = Batch(Device("cpu"))
         like = [torch.randn(4, 6).t(), [torch.ones(3).expand(2, 3)], 7]
-        batch.refill([{"entry": entry} for entry in (1, 2)], like, [None, None])
+        batch.refill({1: Recipe(), 2: Recipe()}, like, [None, None])
         first, second = batch.inputs(1), batch.inputs(2)
         self.assertEqual((first[0].stride(), first[1][0].stride(), first[2]), (like[0].stride(), (0, 1), 7))
         self.assertEqual(first[0].storage_offset(), 0)
         first[0].zero_()
         self.assertTrue(torch.equal(second[0], like[0]) and torch.equal(second[1][0], like[1][0]))
-        batch.refill([{"entry": 3}], like, [None, None])
+        batch.refill({3: Recipe()}, like, [None, None])
         self.assertTrue(torch.equal(batch.inputs(3)[0], like[0]), "what the last batch did to it is gone")
 
     def test_only_the_first_batch_touches_memory_for_the_first_time(self) -> None:
