@@ -40,7 +40,7 @@ def touch(memory: Tensor) -> Tensor:
     return memory
 
 
-class Ahead:
+class Foreseen:
     """Memory on the host that a thread of its own touches while compilers work: pages are made when they are touched, and a virtual machine may have to
     ask its host for each. Part of it is for rooms; the rest is the heap's, from which outputs come."""
 
@@ -78,16 +78,16 @@ class Rooms:
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._calls: list[list[Tensor]] = []
-        self._ahead: Ahead | None = None
+        self._foreseen: Foreseen | None = None
 
     def foresee(self, rooms: int, outputs: int) -> None:
         """Begins to touch memory for so many bytes of windows, and for so many of what calls will return."""
-        self._ahead = Ahead(rooms, outputs)
+        self._foreseen = Foreseen(rooms, outputs)
 
     def settle(self) -> None:
         """Waits for what was begun."""
-        if self._ahead is not None:
-            self._ahead.wait()
+        if self._foreseen is not None:
+            self._foreseen.wait()
 
     def at_least(self, count: int, like: list[Tensor]) -> list[list[Tensor]]:
         """One window per tensor for each of `count` calls; new ones hold the values of `like`."""
@@ -96,7 +96,7 @@ class Rooms:
             self._calls.clear()
         missing = range(len(self._calls), count)
         if missing and self._device.type == "cpu":
-            self._calls.extend(_mapped(sources, missing, self._ahead))
+            self._calls.extend(_mapped(sources, missing, self._foreseen))
         elif missing:
             self._calls.extend([window_of(fresh_copy(tensor.detach(), self._device)) for tensor in like] for _ in missing)
         return self._calls[:count]
@@ -107,7 +107,7 @@ class Rooms:
             self._calls.clear()
 
 
-def _mapped(sources: list[Tensor], calls: range, ahead: Ahead | None) -> list[list[Tensor]]:
+def _mapped(sources: list[Tensor], calls: range, foreseen: Foreseen | None) -> list[list[Tensor]]:
     """Windows with the bytes of `sources` for each call, in one mapping; in what was touched ahead, if that has room for all."""
     places, end = [], 0
     for call in calls:
@@ -116,7 +116,7 @@ def _mapped(sources: list[Tensor], calls: range, ahead: Ahead | None) -> list[li
             places.append(start)
             end = -(-(start + source.numel()) // _PAGE) * _PAGE
     size = max(end, _PAGE)
-    memory, origin = (ahead.take(size) if ahead is not None else None) or (_mapping(size), 0)
+    memory, origin = (foreseen.take(size) if foreseen is not None else None) or (_mapping(size), 0)
     around, last = torch.frombuffer(memory, dtype=torch.uint8, count=size, offset=origin), 0
     for start, source in zip(places, sources * len(calls)):
         around[last:start] = GUARD
