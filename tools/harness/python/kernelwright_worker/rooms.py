@@ -82,7 +82,10 @@ class Rooms:
 
     def foresee(self, rooms: int, outputs: int) -> None:
         """Begins to touch memory for so many bytes of windows, and for so many of what calls will return."""
-        self._foreseen = Foreseen(rooms, outputs)
+        try:
+            self._foreseen = Foreseen(rooms, outputs)
+        except (OSError, RuntimeError):
+            pass  # where there is no thread or no memory to be had, pages are made when they are needed
 
     def settle(self) -> None:
         """Waits for what was begun."""

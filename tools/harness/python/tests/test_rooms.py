@@ -143,6 +143,16 @@ class TestRooms(unittest.TestCase):
         for windows in ahead.at_least(50, like):
             self.assert_alone(windows[0].data_ptr(), windows[0].numel())
 
+    def test_nothing_depends_on_what_was_to_be_touched_ahead(self) -> None:
+        like = [torch.randn(300)]
+        for failing in ("threading.Thread.start", "torch.empty"):
+            rooms = Rooms(torch.device("cpu"))
+            with mock.patch(failing, side_effect=RuntimeError("no more of these")):
+                rooms.foresee(1 << 20, 1 << 20)
+            rooms.settle()
+            ((window,),) = rooms.at_least(1, like)
+            self.assertTrue(torch.equal(window, window_of(like[0])))
+
     def test_memory_that_was_touched_ahead_costs_batches_no_pages(self) -> None:
         # Outputs alone are more than six thousand pages of 4 KiB.
         faults = int(subprocess.run([sys.executable, "-c", _AHEAD], capture_output=True, check=True, text=True).stdout)
