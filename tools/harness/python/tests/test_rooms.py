@@ -138,8 +138,10 @@ class TestRooms(unittest.TestCase):
                 self.assertEqual(window.data_ptr() % _PAGE, other.data_ptr() % _PAGE, "begins where it would otherwise")
                 self.assertEqual(window.untyped_storage().nbytes(), window.numel(), "nothing leads to other windows")
         self.assertTrue(all(kept is window for call, again in zip(first, ahead.at_least(2, like)) for kept, window in zip(call, again)))
-        places = [window.data_ptr() for call in first for window in call]
-        self.assertLess(max(places) - min(places), 4 * 6 * _PAGE)
+        assert ahead._foreseen is not None
+        touched = torch.frombuffer(ahead._foreseen._mapping, dtype=torch.uint8)
+        lie_there = [0 <= window.data_ptr() - touched.data_ptr() < len(touched) for call in ahead.at_least(50, like) for window in call]
+        self.assertEqual(lie_there, [True] * 4 + [False] * 96, "all of the first two calls, and none of those that need more than is left")
         for windows in ahead.at_least(50, like):
             self.assert_alone(windows[0].data_ptr(), windows[0].numel())
 
