@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use kernelwright_protocol::Backend;
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _,
+    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _,
     RulesetError, Scope, path_beneath_rules,
 };
 
@@ -120,7 +120,6 @@ fn build(confinement: &Confinement, process: &Path) -> Result<Option<OwnedFd>, R
         .add_rules(path_beneath_rules(&confinement.read, read))?
         .add_rules(path_beneath_rules(DEVICES, device))?
         .add_rules(path_beneath_rules(accelerator_devices(confinement.backend), device | AccessFs::ReadDir))?
-        .add_rules(path_beneath_rules(shared_memory(confinement.backend), shared_memory_rights()))?
         .add_rules(path_beneath_rules(own_process(confinement.backend, process), AccessFs::from_file(KNOWN)))?
         .add_rules(path_beneath_rules([&confinement.write], AccessFs::from_all(KNOWN)))?;
     Ok(ruleset.into())
@@ -137,14 +136,6 @@ fn accelerator_devices(backend: Backend) -> Vec<PathBuf> {
     }
 }
 
-/// torch keeps a reference count in shared memory for each block of device memory that it shares with another process.
-fn shared_memory(backend: Backend) -> Option<&'static str> {
-    match backend {
-        Backend::Cpu => None,
-        Backend::Cuda => Some("/dev/shm"),
-    }
-}
-
 /// NVIDIA's driver does not start where it cannot write to files of its own process (seen with 580.159 on an H200; which file it needs
 /// was not isolated).
 fn own_process(backend: Backend, process: &Path) -> Option<&Path> {
@@ -152,8 +143,4 @@ fn own_process(backend: Backend, process: &Path) -> Option<&Path> {
         Backend::Cpu => None,
         Backend::Cuda => Some(process),
     }
-}
-
-fn shared_memory_rights() -> BitFlags<AccessFs> {
-    AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::MakeReg | AccessFs::RemoveFile | AccessFs::Truncate
 }
