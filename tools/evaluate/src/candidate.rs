@@ -16,10 +16,8 @@ use crate::locations::Locations;
 use crate::problem::{BASE, Inputs, OtherState, Outcome, Placed, Problem, Setting, TimedOutcome, TimedOutcomes};
 use crate::request::Limits;
 use crate::verdict::{Phase, Stop, judge, printable};
+use crate::vigil::Vigil;
 use crate::wire;
-
-/// With this many processors, one can be kept awake while a batch runs.
-const SPARE: usize = 4;
 
 /// A candidate's worker, and what its phases may take.
 #[derive(Debug)]
@@ -27,7 +25,7 @@ pub(crate) struct Candidate {
     worker: Worker,
     limits: Limits,
     /// How timed batches are waited for.
-    watch: Watch,
+    vigil: Vigil,
     noticed: Vec<Finding>,
     /// Whether results of timed calls are copied.
     copies: bool,
@@ -100,16 +98,15 @@ pub(crate) struct Batch {
     pub(crate) wall: Duration,
     /// From the answer to the stop.
     pub(crate) stopping: Duration,
+    /// What whoever waited for the answer waited for a processor.
+    pub(crate) denied: Duration,
     /// What the candidate's side says; only ever compared with the wall.
     pub(crate) inner: Duration,
 }
 
 impl Candidate {
     pub(crate) fn new(worker: Worker, limits: Limits, backend: Backend) -> Self {
-        let spare = std::thread::available_parallelism().is_ok_and(|processors| processors.get() >= SPARE);
-        // While a GPU works, processors do not.
-        let watch = if spare && backend == Backend::Cuda { Watch::Awake } else { Watch::Asleep };
-        Self { worker, limits, watch, noticed: vec![], copies: false, timed: Duration::ZERO }
+        Self { worker, limits, vigil: Vigil::on(backend), noticed: vec![], copies: false, timed: Duration::ZERO }
     }
 
     /// Its process.
@@ -267,11 +264,13 @@ impl Candidate {
         struct Timed {
             inner_ns: u64,
         }
-        let reply = self.ask_watching(Phase::Time, "time", json!({"copies": self.copies}), &[], self.watch).await?;
+        let reply = self.ask_watching(Phase::Time, "time", json!({"copies": self.copies}), &[], self.vigil.watch()).await?;
         let timed: Timed = claim(reply.ok)?;
         self.timed += reply.wall;
-        tracing::debug!(wall = ?reply.wall, stopping = ?reply.stopping, inner = ?Duration::from_nanos(timed.inner_ns), "a batch of the candidate");
-        Ok(Batch { wall: reply.wall, stopping: reply.stopping, inner: Duration::from_nanos(timed.inner_ns) })
+        self.vigil.note(reply.denied, reply.wall);
+        tracing::debug!(wall = ?reply.wall, stopping = ?reply.stopping, denied = ?reply.denied, inner = ?Duration::from_nanos(timed.inner_ns), "a batch of the candidate");
+        let Reply { wall, stopping, denied, .. } = reply;
+        Ok(Batch { wall, stopping, denied, inner: Duration::from_nanos(timed.inner_ns) })
     }
 
     /// Makes them as [`Self::time`] does, but stops the process after part of its time: then how many have begun, and what to go on with; none
@@ -303,7 +302,7 @@ impl Candidate {
 
     /// Where the outputs of all calls of the batch lie, and how long the candidate took to say so. It is stopped when this returns.
     pub(crate) async fn held(&mut self) -> Result<(Locations, Duration), Stop> {
-        let reply = self.ask(Phase::Time, "held", json!({}), &[]).await?;
+        let reply = self.ask_watching(Phase::Time, "held", json!({}), &[], self.vigil.watch()).await?;
         Ok((claim(reply.ok)?, reply.wall + reply.stopping))
     }
 

@@ -47,6 +47,7 @@ mod statistics;
 mod surface;
 mod timing;
 mod verdict;
+mod vigil;
 mod waits;
 mod wire;
 mod workshop;

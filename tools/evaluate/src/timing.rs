@@ -300,7 +300,7 @@ pub(crate) struct Timed {
     pub(crate) per_call: f64,
     /// By how much its clock disagrees.
     pub(crate) clock: f64,
-    /// What its threads waited for processors, as a share of its time.
+    /// What its threads waited for processors, or whoever timed them, as a share of its time. What it was charged for afterwards may be that as well.
     pub(crate) waited: f64,
     /// Whether calls wrote their outputs where those of other calls lay.
     overwritten: bool,
@@ -331,7 +331,7 @@ pub(crate) async fn time_candidate(
     &Session { backend, returned, returns_inputs, .. }: &Session,
 ) -> Result<Timed, Stop> {
     let waits = Waits::of(candidate.pid(), backend);
-    let Batch { wall, stopping, inner } = candidate.time().await?;
+    let Batch { wall, stopping, denied, inner } = candidate.time().await?;
     let waited = waits.share(wall);
     // It is stopped now. What it still does while it is asked where its outputs lie is charged to the batch, and nobody asks it again.
     let (outputs, asked) = candidate.held().await?;
@@ -339,7 +339,8 @@ pub(crate) async fn time_candidate(
         return Err(Stop::rejected("channel_tampering", "it speaks of other calls than it was asked to make"));
     }
     let allowed = overhead + telling(backend, returned, calls.len(), wall);
-    let charged = time_of(wall, overhead, inner) + stopping.saturating_sub(to_stop(backend)) + asked.saturating_sub(allowed);
+    let afterwards = stopping.saturating_sub(to_stop(backend)) + asked.saturating_sub(allowed);
+    let charged = time_of(wall, overhead, inner) + afterwards;
     let lasting = outputs.lasting();
     let chosen = checks.choose(&lasting, late, turn);
     let is_returned = |&call: &usize| outputs.call(call).zip(placed.call(call)).is_some_and(|(own, given)| share_memory(&own.1, &given.1));
@@ -356,7 +357,7 @@ pub(crate) async fn time_candidate(
         calls: calls.len(),
         per_call: charged.as_secs_f64().max(1e-9) / calls.len() as f64,
         clock: disagreement(wall.saturating_sub(overhead), inner),
-        waited,
+        waited: waited.max((denied + afterwards).as_secs_f64() / wall.as_secs_f64().max(1e-9)),
         overwritten: lasting.contains(&false),
         unverified,
     })

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use kernelwright_harness::ProcessorTime;
 use kernelwright_protocol::Backend;
 
 /// What a process had waited before a batch.
@@ -30,36 +31,22 @@ impl Waits {
 
 /// What each thread of a process has had so far.
 #[derive(Debug)]
-pub(crate) struct Turns(HashMap<PathBuf, Turn>);
-
-/// Time on processors, and in front of them: the first two figures of a thread's `schedstat`.
-#[derive(Clone, Copy, Debug, Default)]
-struct Turn {
-    ran: Duration,
-    waited: Duration,
-}
+pub(crate) struct Turns(HashMap<PathBuf, ProcessorTime>);
 
 impl Turns {
     /// Up to now; none where the system does not say.
     pub(crate) fn of(pid: i32, backend: Backend) -> Self {
         // A thread that ends meanwhile is left out.
-        let of_thread = |thread: PathBuf| {
-            let text = fs::read_to_string(thread.join("schedstat")).ok()?;
-            let mut figures = text.split_whitespace().map(|figure| figure.parse().map(Duration::from_nanos));
-            let (Some(Ok(ran)), Some(Ok(waited))) = (figures.next(), figures.next()) else { return None };
-            Some((thread, Turn { ran, waited }))
-        };
+        let of_thread = |thread: PathBuf| ProcessorTime::of(&thread).map(|time| (thread, time));
         Self(threads(pid, backend).unwrap_or_default().into_iter().filter_map(of_thread).collect())
     }
 
     /// The most that a thread ran since then, and the most that one waited.
-    fn most_since(&self, now: &Self) -> Turn {
-        let since = |(thread, now): (&PathBuf, &Turn)| {
-            let before = self.0.get(thread).copied().unwrap_or_default();
-            Turn { ran: now.ran.saturating_sub(before.ran), waited: now.waited.saturating_sub(before.waited) }
-        };
-        let larger = |one: Turn, other: Turn| Turn { ran: one.ran.max(other.ran), waited: one.waited.max(other.waited) };
-        now.0.iter().map(since).fold(Turn::default(), larger)
+    fn most_since(&self, now: &Self) -> ProcessorTime {
+        let since = |(thread, now): (&PathBuf, &ProcessorTime)| now.since(self.0.get(thread).copied().unwrap_or_default());
+        let larger =
+            |one: ProcessorTime, other: ProcessorTime| ProcessorTime { ran: one.ran.max(other.ran), waited: one.waited.max(other.waited) };
+        now.0.iter().map(since).fold(ProcessorTime::default(), larger)
     }
 }
 
@@ -133,7 +120,7 @@ mod tests {
     #[test]
     fn the_longest_turns_are_those_of_one_thread_each() {
         let ms = Duration::from_millis;
-        let thread = |at: &str, ran, waited| (PathBuf::from(at), Turn { ran: ms(ran), waited: ms(waited) });
+        let thread = |at: &str, ran, waited| (PathBuf::from(at), ProcessorTime { ran: ms(ran), waited: ms(waited) });
         let before = Turns(HashMap::from([thread("1", 100, 100), thread("2", 5, 0)]));
         let most = before.most_since(&Turns(HashMap::from([thread("1", 105, 133), thread("2", 5, 7), thread("3", 20, 1)])));
         assert_eq!((most.ran, most.waited), (ms(20), ms(33)));

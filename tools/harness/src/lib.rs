@@ -10,6 +10,7 @@ mod error;
 mod interpreter;
 mod occupancy;
 mod package;
+mod processor_time;
 mod removal;
 pub mod sandbox;
 mod scratch;
@@ -21,6 +22,7 @@ pub use error::HarnessError;
 pub use interpreter::Interpreter;
 pub use occupancy::{Company, Turn, gpu_turn, turn};
 pub use package::Package;
+pub use processor_time::ProcessorTime;
 pub use scratch::{Scratch, copy_beneath, default_cache, read_beneath};
 pub use surroundings::{find_program, visible_devices};
 pub use worker::{

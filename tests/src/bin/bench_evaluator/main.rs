@@ -128,7 +128,10 @@ impl Bench {
 async fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse();
     if arguments.trace {
-        tracing_subscriber::fmt().with_env_filter("kernelwright_harness=debug").with_writer(std::io::stdout).init();
+        tracing_subscriber::fmt()
+            .with_env_filter("kernelwright_harness=debug,kernelwright_evaluate=debug")
+            .with_writer(std::io::stdout)
+            .init();
     }
     let cache = tempfile::tempdir()?;
     let bench = Bench::new(&arguments, cache.path());

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use kernelwright_protocol::Backend;
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _,
-    RulesetError, Scope, path_beneath_rules,
+    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError,
+    Scope, path_beneath_rules,
 };
 
 use super::{Confinement, Layers};

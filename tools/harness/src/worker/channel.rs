@@ -6,12 +6,10 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
-    SocketType, recv, recvmsg, sendmsg, socketpair,
+    SocketType, recvmsg, sendmsg, socketpair,
 };
 use serde_json::Value;
 use tokio::io::Interest;
@@ -19,9 +17,6 @@ use tokio::io::unix::AsyncFd;
 
 /// The longest message either side may send.
 pub(crate) const MESSAGE_LIMIT: usize = 16 << 20;
-
-/// The longest message whose arrival is watched: any socket holds as much.
-const WATCHED_LIMIT: u64 = 16 << 10;
 
 /// Descriptors that one message can carry.
 const DESCRIPTOR_LIMIT: usize = 4;
@@ -102,12 +97,9 @@ impl Channel {
         }
     }
 
-    /// Watches for the next message without sleeping, and gives the time at which all of it was there; none where that takes longer than
-    /// `patience`, the other end is closed, or the message is none that could lie in the socket whole. Takes nothing out.
-    pub(crate) async fn arrival(&self, patience: Duration) -> Option<Instant> {
-        let socket = self.socket.get_ref().try_clone().ok()?;
-        let until = Instant::now() + patience;
-        tokio::task::spawn_blocking(move || watch(&socket, until)).await.ok()?
+    /// The socket once more, to watch it.
+    pub(crate) fn socket(&self) -> io::Result<OwnedFd> {
+        self.socket.get_ref().try_clone()
     }
 
     /// Whether something lies here that nobody has asked for.
@@ -125,30 +117,6 @@ impl Channel {
         let value = serde_json::from_slice(text).map_err(|error| ChannelError::Malformed(format!("a message is no JSON: {error}")));
         self.received.drain(..4 + length);
         Ok(Some(Message { value: value?, fds: std::mem::take(&mut self.fds) }))
-    }
-}
-
-fn watch(socket: &OwnedFd, until: Instant) -> Option<Instant> {
-    let mut length = [0; 4];
-    loop {
-        match recv(socket, &mut length, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-            Ok((4, _)) => {
-                let whole = u64::from(u32::from_le_bytes(length)) + 4;
-                if whole > WATCHED_LIMIT {
-                    return None;
-                }
-                if rustix::io::ioctl_fionread(socket).ok()? >= whole {
-                    return Some(Instant::now());
-                }
-            }
-            Ok((0, _)) => return None,
-            Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(_) => return None,
-        }
-        if Instant::now() > until {
-            return None;
-        }
-        std::hint::spin_loop();
     }
 }
 
@@ -205,21 +173,6 @@ mod tests {
         assert_eq!(other.receive().await.unwrap().value, json!(2));
         drop(ours);
         assert!(matches!(other.receive().await, Err(ChannelError::Closed)));
-    }
-
-    #[tokio::test]
-    async fn a_message_has_arrived_when_all_of_it_has() {
-        let (ours, theirs) = Channel::pair().unwrap();
-        let mut theirs = UnixStream::from(theirs);
-        theirs.write_all(b"\x02\x00\x00\x00{").unwrap();
-        assert_eq!(ours.arrival(Duration::from_millis(20)).await, None, "its first bytes say nothing");
-        let before = Instant::now();
-        theirs.write_all(b"}").unwrap();
-        assert!(ours.arrival(Duration::from_secs(5)).await.is_some_and(|arrived| arrived > before));
-        drop(theirs);
-        let (ours, theirs) = Channel::pair().unwrap();
-        drop(theirs);
-        assert_eq!(ours.arrival(Duration::from_secs(5)).await, None);
     }
 
     #[tokio::test]

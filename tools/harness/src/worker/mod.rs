@@ -3,6 +3,7 @@
 //! A confined worker runs only while it has a question to answer: it is stopped as soon as its answer is in, and stays stopped until
 //! the next one. What a candidate leaves running in the background after it has answered does not run. One with a program around it goes on.
 
+mod arrival;
 mod channel;
 mod halt;
 mod kept_nursery;
@@ -30,6 +31,7 @@ pub use nursery::Nursery;
 pub use process::{Exit, FreezeError, supervise};
 
 use crate::Scratch;
+use arrival::Arrival;
 use channel::{Channel, ChannelError, Message};
 use launch::greet;
 use process::Group;
@@ -99,7 +101,8 @@ pub enum AskError {
 pub enum Watch {
     /// As everything else does: it takes a processor some time to wake up, more the longer it has slept.
     Asleep,
-    /// Without sleeping, for as long as an ordinary batch takes: for times in which that matters, where a processor is to spare.
+    /// Without sleeping, for as long as an ordinary batch takes, and a confined worker is stopped by whoever sees it: for times in which that matters, where
+    /// a processor is to spare.
     Awake,
 }
 
@@ -118,6 +121,8 @@ pub struct Reply {
     /// From having the answer to seeing the worker stopped, in which it may have gone on working: an honest one has what it takes to stop it. Zero for
     /// one that is not stopped between questions.
     pub stopping: Duration,
+    /// What the thread that was awake for the answer waited for a processor itself.
+    pub denied: Duration,
 }
 
 /// A running worker. Dropping it kills everything it has started and removes its scratch folder.
@@ -241,7 +246,7 @@ impl Worker {
             Ok(Err(error)) => Ok(Err(error)),
             Err(elapsed) => Err(elapsed),
         };
-        self.conclude(asked, Instant::now(), answer).await.map(Halted::Answered)
+        self.conclude(asked, None, answer).await.map(Halted::Answered)
     }
 
     /// Stops it, and sees it stand still.
@@ -274,12 +279,14 @@ impl Worker {
         let answer = tokio::time::timeout(limit, async {
             self.send(&question, fds).await?;
             if watch == Watch::Awake {
-                arrived = self.channel.arrival(AWAKE.min(limit)).await;
+                let worker = self.is_stopped.then(|| self.group.leader());
+                let socket = self.channel.socket().map_err(|error| AskError::Violation(error.to_string()))?;
+                arrived = arrival::watch_for(socket, AWAKE.min(limit), worker).await;
             }
             next(&mut self.channel, &self.group).await
         })
         .await;
-        self.conclude(asked, arrived.unwrap_or_else(Instant::now), answer).await
+        self.conclude(asked, arrived, answer).await
     }
 
     /// Lets the worker run, for a question that is sent next.
@@ -319,16 +326,22 @@ impl Worker {
     async fn conclude(
         &mut self,
         Asked { id, op, limit, started }: Asked,
-        arrived: Instant,
+        arrived: Option<Arrival>,
         answer: Result<Result<Message, AskError>, Elapsed>,
     ) -> Result<Reply, AskError> {
-        let wall = arrived.duration_since(started);
+        let at = arrived.map_or_else(Instant::now, |arrival| arrival.at);
+        let wall = at.duration_since(started);
         let mut stopping = Duration::ZERO;
         self.owes = Owes::Nothing;
         tracing::debug!(role = self.role.as_str(), op, ?wall, "asked");
         if self.is_stopped && matches!(answer, Ok(Ok(_))) {
-            self.stop().await?;
-            stopping = arrived.elapsed();
+            let seen = if let Some(stopped) = arrived.and_then(|arrival| arrival.stopped) {
+                stopped
+            } else {
+                self.stop().await?;
+                Instant::now()
+            };
+            stopping = seen.duration_since(at);
         }
         let message = answer.map_err(|_| AskError::Deadline { op, limit })??;
         if message.value.get("id").and_then(Value::as_u64) != Some(id) {
@@ -338,7 +351,10 @@ impl Worker {
             return Err(AskError::Violation("an answer was no object".to_owned()));
         };
         match (fields.remove("ok"), fields.remove("error")) {
-            (Some(ok), None) => Ok(Reply { ok, fds: if self.role.is_confined() { vec![] } else { message.fds }, wall, stopping }),
+            (Some(ok), None) => {
+                let denied = arrived.map_or(Duration::ZERO, |arrival| arrival.denied);
+                Ok(Reply { ok, fds: if self.role.is_confined() { vec![] } else { message.fds }, wall, stopping, denied })
+            }
             (None, Some(error)) => match serde_json::from_value(error) {
                 Ok(refusal) => Err(AskError::Refused(refusal)),
                 Err(error) => Err(AskError::Violation(format!("an error that cannot be read: {error}"))),
