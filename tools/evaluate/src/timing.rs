@@ -300,7 +300,8 @@ pub(crate) struct Timed {
     pub(crate) per_call: f64,
     /// By how much its clock disagrees.
     pub(crate) clock: f64,
-    /// What its threads waited for processors, or whoever timed them, as a share of its time. What it was charged for afterwards may be that as well.
+    /// What its threads waited for processors, as a share of its time; on a GPU also what whoever timed it did, and what it is charged for afterwards, which
+    /// may be that as well.
     pub(crate) waited: f64,
     /// Whether calls wrote their outputs where those of other calls lay.
     overwritten: bool,
@@ -332,7 +333,7 @@ pub(crate) async fn time_candidate(
 ) -> Result<Timed, Stop> {
     let waits = Waits::of(candidate.pid(), backend);
     let Batch { wall, stopping, denied, inner } = candidate.time().await?;
-    let waited = waits.share(wall);
+    let waits = waits.share(wall);
     // It is stopped now. What it still does while it is asked where its outputs lie is charged to the batch, and nobody asks it again.
     let (outputs, asked) = candidate.held().await?;
     if outputs.count() != calls.len() {
@@ -341,6 +342,11 @@ pub(crate) async fn time_candidate(
     let allowed = overhead + telling(backend, returned, calls.len(), wall);
     let afterwards = stopping.saturating_sub(to_stop(backend)) + asked.saturating_sub(allowed);
     let charged = time_of(wall, overhead, inner) + afterwards;
+    // On a CPU all threads of the candidate are looked at, and nobody stays awake for it.
+    let waited = match backend {
+        Backend::Cpu => waits,
+        Backend::Cuda => waits.max((denied + afterwards).as_secs_f64() / wall.as_secs_f64().max(1e-9)),
+    };
     let lasting = outputs.lasting();
     let chosen = checks.choose(&lasting, late, turn);
     let is_returned = |&call: &usize| outputs.call(call).zip(placed.call(call)).is_some_and(|(own, given)| share_memory(&own.1, &given.1));
@@ -357,7 +363,7 @@ pub(crate) async fn time_candidate(
         calls: calls.len(),
         per_call: charged.as_secs_f64().max(1e-9) / calls.len() as f64,
         clock: disagreement(wall.saturating_sub(overhead), inner),
-        waited: waited.max((denied + afterwards).as_secs_f64() / wall.as_secs_f64().max(1e-9)),
+        waited,
         overwritten: lasting.contains(&false),
         unverified,
     })

@@ -12,7 +12,7 @@
 //! - repeat: the same kernel in ten evaluations: the largest speedup over the smallest, and what each made of equal kernels. Where other
 //!   work keeps some processors busy, `--threads` has to leave them out: whoever waits for a thread that does not run measures that.
 //!
-//! With `--trace` every step of every evaluation is printed with the seconds since its request, and every question to a worker with what it took.
+//! With `--trace` every step of every evaluation is printed with the seconds since its request, every question to a worker with what it took, and what batches came to.
 //!
 //! Nothing here fails for being slow: what it says when it is run alone is what counts.
 
@@ -55,7 +55,7 @@ struct Arguments {
     /// Candidates for throughput
     #[arg(long, default_value_t = 64, value_name = "N")]
     candidates: usize,
-    /// Print every step with the seconds since its request, and every question to a worker with what it took
+    /// Print every step with the seconds since its request, every question to a worker with what it took, and what batches came to
     #[arg(long)]
     trace: bool,
     /// What to measure [default: all]
