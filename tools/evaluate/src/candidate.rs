@@ -265,12 +265,12 @@ impl Candidate {
             inner_ns: u64,
         }
         let reply = self.ask_watching(Phase::Time, "time", json!({"copies": self.copies}), &[], self.vigil.watch()).await?;
-        let timed: Timed = claim(reply.ok)?;
-        self.timed += reply.wall;
-        self.vigil.note(reply.denied, reply.wall);
-        tracing::debug!(wall = ?reply.wall, stopping = ?reply.stopping, denied = ?reply.denied, inner = ?Duration::from_nanos(timed.inner_ns), "a batch of the candidate");
-        let Reply { wall, stopping, denied, .. } = reply;
-        Ok(Batch { wall, stopping, denied, inner: Duration::from_nanos(timed.inner_ns) })
+        let Reply { ok, wall, stopping, denied, .. } = reply;
+        let inner = Duration::from_nanos(claim::<Timed>(ok)?.inner_ns);
+        self.timed += wall;
+        self.vigil.note(denied, wall);
+        tracing::debug!(?wall, ?stopping, ?denied, ?inner, "a batch of the candidate");
+        Ok(Batch { wall, stopping, denied, inner })
     }
 
     /// Makes them as [`Self::time`] does, but stops the process after part of its time: then how many have begun, and what to go on with; none

@@ -18,6 +18,8 @@ const WATCHED_LIMIT: u64 = 16 << 10;
 
 /// How long it is waited here for a worker to stand still: longer takes one that is just starting a program, which has to go on for that.
 const STANDS_STILL: Duration = Duration::from_millis(20);
+
+/// How often it is looked at meanwhile: without keeping a processor busy that the worker's threads may have to wait for.
 const LOOK: Duration = Duration::from_micros(20);
 
 /// What was seen of an answer.
@@ -149,10 +151,16 @@ mod tests {
         assert_ne!(state(pid), "T", "it has not answered yet");
         theirs.write_all(b"}").unwrap();
         let arrival = watch_for(ours, Duration::from_secs(5), Some(pid)).await.unwrap();
-        let state = state(pid);
+        // Told to at once, it may have to wait for a processor before it can.
+        let began = Instant::now();
+        while state(pid) != "T" && began.elapsed() < Duration::from_secs(10) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let (state, seen) = (state(pid), stands_still(pid));
         child.kill().and_then(|()| child.wait().map(drop)).unwrap();
-        assert!(arrival.stopped.is_some_and(|stopped| stopped > arrival.at), "{arrival:?}");
         assert_eq!(state, "T");
+        assert!(seen.is_some() && arrival.stopped.is_none_or(|stopped| stopped > arrival.at), "{seen:?}, {arrival:?}");
+        assert_eq!(stands_still(pid), None, "it is gone");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use kernelwright_harness::ProcessorTime;
 use kernelwright_protocol::{Figures, Metric};
 
 /// What a process has used so far; a figure that the kernel does not tell is absent.
@@ -87,10 +88,8 @@ fn page_faults(pid: i32) -> Option<u64> {
     Some(fields.get(7)?.parse::<u64>().ok()? + fields.get(9)?.parse::<u64>().ok()?)
 }
 
-/// The second figure of `schedstat`.
 fn waited(pid: i32, thread: i32) -> Option<Duration> {
-    let text = fs::read_to_string(Path::new("/proc").join(format!("{pid}/task/{thread}/schedstat"))).ok()?;
-    text.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
+    ProcessorTime::of(&Path::new("/proc").join(format!("{pid}/task/{thread}"))).map(|time| time.waited)
 }
 
 fn lost(pid: i32, thread: i32) -> Option<u64> {
