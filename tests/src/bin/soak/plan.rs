@@ -13,6 +13,10 @@ const EVERY: usize = 10;
 /// Of the others, every so manieth is timed.
 const TIMED: usize = 6;
 
+/// How often each of the others comes, one after another, as candidates of one problem do in a search: loading problems is most of the
+/// time otherwise.
+const IN_A_ROW: usize = 3;
+
 /// What must not harm the server, in the order in which it is tried: what it is called, and the case on the CPU and on a GPU.
 const DISTURBANCES: [(&str, &str, &str); 5] = [
     ("crash", "faults/litters_and_aborts", "faults/litters_and_aborts"),
@@ -61,7 +65,6 @@ impl Plan {
             quick && case.kind != Kind::Cheat && !disturbances.iter().any(|(_, other)| other.name == case.name)
         };
         let mut ordinary: Vec<Case> = all.iter().filter(ordinary).cloned().collect();
-        // Candidates of one problem in a row, as they come in a search: loading problems is most of the time otherwise.
         ordinary.sort_by(|a, b| a.problem.cmp(&b.problem));
         let (timed, checked) = ordinary.into_iter().partition(|case| case.timed);
         Ok(Self { checked, timed, disturbances, same_state, problems: folder.join("problems"), target })
@@ -76,7 +79,7 @@ impl Plan {
         let ordinary = number - number / EVERY;
         let (cases, turn) =
             if ordinary.is_multiple_of(TIMED) { (&self.timed, ordinary / TIMED) } else { (&self.checked, ordinary - ordinary / TIMED) };
-        self.of(&cases[(turn - 1) % cases.len()])
+        self.of(&cases[(turn - 1) / IN_A_ROW % cases.len()])
     }
 
     /// Evaluations after which the server has the same problems loaded.

@@ -32,8 +32,9 @@ impl Server {
     /// Starts it with everything it writes below `home`, and greets it.
     pub fn start(binary: &Path, home: &Path, target: Target) -> Result<Self, Failure> {
         let log = home.join("server.log");
-        // Triton compiles within the first call, and a GPU's context is made there.
-        let run_limit = if target.backend == Backend::Cpu { "5s" } else { "20s" };
+        // Where a machine has not read the files of torch's compiler yet, that is most of a first call. Triton compiles within it as well,
+        // and a GPU's context is made there.
+        let run_limit = if target.backend == Backend::Cpu { "10s" } else { "15s" };
         let mut command = Command::new(binary);
         command.args(["serve", "evaluate", "--stdio", "--build-limit", "60s", "--run-limit", run_limit, "--time-limit", run_limit]);
         command.arg("--cache").arg(home.join("cache")).env_clear().env("HOME", home).env("TMPDIR", home).current_dir(home);
