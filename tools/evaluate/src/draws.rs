@@ -41,9 +41,9 @@ pub(crate) enum DrawKind {
     Touched,
     /// The same, far larger.
     Raised,
-    /// The same, far larger and with their signs changed.
+    /// A few elements far apart, far larger and with their signs changed.
     Opposed,
-    /// The same with their signs changed.
+    /// Those of `Touched` with their signs changed.
     Flipped,
 }
 
@@ -107,8 +107,8 @@ pub(crate) const BEYOND: [DrawKind; 2] = [DrawKind::Scaled, DrawKind::Shifted];
 
 /// The base entry's inputs once more, a few elements changed, and that in several places, since who looks at a few dozen elements sees one change of twenty:
 /// what is remembered by address or by a look at some elements is then wrong. In the second and the last of them, what takes a few elements for all, where a
-/// short way does that is right for ordinary ones only; in the last, what takes signs for granted. Each with what takes its place where the reference has no
-/// answer.
+/// short way does that is right for ordinary ones only; in the last, what takes signs for granted, and what looks at one element in thirty, as it sees each
+/// run of them. Each with what takes its place where the reference has no answer.
 pub(crate) fn changed_in_place() -> [Vec<Draw>; 3] {
     use DrawKind::{Flipped, Opposed, Raised, Touched};
     [[Touched].as_slice(), &[Raised, Touched], &[Opposed, Flipped]].map(|kinds| kinds.iter().copied().map(of_kind).collect())

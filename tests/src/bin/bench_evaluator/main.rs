@@ -25,6 +25,7 @@ mod repeat;
 mod throughput;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
@@ -125,13 +126,25 @@ impl Bench {
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Failure> {
-    let arguments = Arguments::parse();
+async fn main() -> ExitCode {
+    match measure(Arguments::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            println!("{failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn measure(arguments: Arguments) -> Result<(), Failure> {
     if arguments.trace {
         tracing_subscriber::fmt()
             .with_env_filter("kernelwright_harness=debug,kernelwright_evaluate=debug")
             .with_writer(std::io::stdout)
             .init();
+    }
+    if let Some(folder) = &arguments.kernelbench {
+        kernelbench::look_for(folder)?;
     }
     let cache = tempfile::tempdir()?;
     let bench = Bench::new(&arguments, cache.path());
