@@ -138,15 +138,16 @@ def generate() -> Iterator[dict[str, str]]:
     """Every problem of the suite, then what was left out; each operator once."""
     done: set[str] = set()
     left_out: dict[str, str] = {}
-    for entry in operators.database():
-        if entry.name in done:
-            continue
-        problem = _problem(entry)
-        if isinstance(problem, str):
-            left_out.setdefault(entry.name, problem)
-            continue
-        done.add(entry.name)
-        yield problem
+    with operators.seeds_of_the_cpu_alone():
+        for entry in operators.database():
+            if entry.name in done:
+                continue
+            problem = _problem(entry)
+            if isinstance(problem, str):
+                left_out.setdefault(entry.name, problem)
+                continue
+            done.add(entry.name)
+            yield problem
     for name, reason in left_out.items():
         if name not in done:
             yield {"excluded": name, "reason": reason}
@@ -163,16 +164,15 @@ def _problem(entry: Any) -> dict[str, str] | str:
     if not supported:
         return "it takes none of the suite's dtypes on both the CPU and a GPU"
     calls = {dtype: _calls(entry, dtype) for dtype in supported}
-    chosen = next((max(found, key=Call.elements) for found in calls.values() if found), None)
+    chosen = next((call for found in calls.values() if (call := _largest(entry, found)) is not None), None)
     if chosen is None:
         return "none of its samples can be written down as a problem"
     sets: dict[str, tuple[Input, ...]] = {}
     refused = ""
     for dtype, all_calls in calls.items():
-        alike = [call for call in all_calls if call.form == chosen.form]
-        if not alike:
+        call = _largest(entry, [call for call in all_calls if call.form == chosen.form])
+        if call is None:
             continue
-        call = max(alike, key=Call.elements)
         found = _sets(entry, call, str(dtype).removeprefix("torch."))
         if isinstance(found, str):
             refused = refused or found
@@ -186,7 +186,13 @@ def _problem(entry: Any) -> dict[str, str] | str:
 
 def _calls(entry: Any, dtype: torch.dtype) -> list[Call]:
     calls = (Call.of(args, kwargs) for args, kwargs in operators.samples(entry, dtype))
-    return [call for call in calls if call is not None and not operators.keeps_to_the_cpu(lambda: call.of_no_device(entry.op))]
+    return [call for call in calls if call is not None]
+
+
+def _largest(entry: Any, calls: list[Call]) -> Call | None:
+    """The largest of them that a GPU takes as well, the first of equal ones."""
+    by_size = sorted(calls, key=Call.elements, reverse=True)
+    return next((call for call in by_size if not operators.keeps_to_the_cpu(lambda: call.of_no_device(entry.op))), None)
 
 
 def _sets(entry: Any, call: Call, dtype: str) -> dict[str, tuple[Input, ...]] | str:

@@ -10,6 +10,7 @@ import sys
 import types
 import unittest
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -110,6 +111,18 @@ def keeps_to_the_cpu(call: Callable[[], Any]) -> bool:
     except Exception as error:  # many an operator has no such form, or looks at values
         return "to be on cpu" in str(error)
     return False
+
+
+@contextmanager
+def seeds_of_the_cpu_alone() -> Iterator[None]:
+    """Meanwhile `torch.manual_seed` seeds what draws on the CPU, where all is drawn here. For each kind of device that is not there it would take down a stack
+    trace, before each of the database's thousands of samples."""
+    everywhere = torch.manual_seed
+    torch.manual_seed = torch.default_generator.manual_seed
+    try:
+        yield
+    finally:
+        torch.manual_seed = everywhere
 
 
 def seed() -> None:
