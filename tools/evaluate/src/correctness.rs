@@ -163,7 +163,7 @@ async fn again(
             let what = match draw.kind {
                 DrawKind::Flipped => "the signs of a few elements changed in place",
                 DrawKind::Raised => "a few elements far larger, in place",
-                DrawKind::Opposed => "a few elements far apart far larger and of the other sign, in place",
+                DrawKind::Opposed => "a few single elements far larger and of the other sign, in place",
                 _ => "a few elements changed in place",
             };
             trial(problem, candidate, Entries { ours, theirs: BASE }, &touched, &format!("{label}, {what}"), passed).await?;

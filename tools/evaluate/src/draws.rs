@@ -41,7 +41,7 @@ pub(crate) enum DrawKind {
     Touched,
     /// The same, far larger.
     Raised,
-    /// A few elements far apart, far larger and with their signs changed.
+    /// A few single elements, far larger and with their signs changed.
     Opposed,
     /// Those of `Touched` with their signs changed.
     Flipped,

@@ -41,7 +41,7 @@ LABELS = {
     "ranged": "integers at the ends of their range, and few of them",
     "touched": "the first inputs again, a few elements changed",
     "raised": "the first inputs again, a few elements far larger",
-    "opposed": "the first inputs again, a few elements far apart far larger and of the other sign",
+    "opposed": "the first inputs again, a few single elements far larger and of the other sign",
     "flipped": "the first inputs again, the signs of a few elements changed",
     "nudged": "last digits changed",
     "untied": "zeros and denormals moved apart",
@@ -66,13 +66,13 @@ _SMALL = 2.0**-8
 _UNTIED, _UNTIED_KEY = 510, 1423
 #: Elements of `negative` draws are so many times as large.
 _FAR_BELOW = 200.0
-#: One element in so many changes in draws in place, by such a factor. Of those that become far larger there are few: they decide all the same, and a look
-#: at some of the elements sees them less often. They change in one row, where what decides a row is
-#: decided by them; those of `opposed` far apart, at least three and one in so many: who looks at one element in thirty sees none of them, or not in each row.
+#: One element in so many changes in draws in place, by such a factor, in one run of them. Of those that become far larger there are few, in one row: they
+#: decide all the same, and a look at some of the elements sees them less often. A look at one in thirty sees each run, but seldom an element alone: those of
+#: `opposed` lie anywhere, three of them, or one in so many where that is more.
 _TOUCHED = 512
 _FACTORS = {"touched": 0.75, "raised": 100.0, "opposed": -100.0, "flipped": -1.0}
 _MOST_RAISED = 64
-_FEWEST_APART, _ONE_APART_IN = 3, 1 << 18
+_ALONE, _ONE_ALONE_IN = 3, 1 << 18
 
 
 def transform(
@@ -223,16 +223,14 @@ def _touch(elements: Tensor, random_numbers: random.Random, free: Tensor | None,
     if not among:
         return
     count = -(-among // _TOUCHED)
+    if abs(factor) > 1:
+        count = min(count, _MOST_RAISED)
     if factor < -1:
-        count = min(max(among // _ONE_APART_IN, _FEWEST_APART), _MOST_RAISED, among)
-        chosen = torch.tensor(random_numbers.sample(range(among), count), device=elements.device)
+        alone = max(_ALONE, among // _ONE_ALONE_IN)
+        chosen = torch.tensor(random_numbers.sample(range(among), min(count, alone)), device=elements.device)
     else:
-        if factor > 1:
-            # Where rows are as long or a multiple of it, in one row.
-            count = min(count, _MOST_RAISED)
-            start = count * random_numbers.randrange(among // count)
-        else:
-            start = random_numbers.randrange(among - count + 1)
+        # Those that become far larger in one row, where rows are as long or a multiple of it.
+        start = count * random_numbers.randrange(among // count) if factor > 1 else random_numbers.randrange(among - count + 1)
         chosen = torch.arange(start, start + count, device=elements.device)
     # Elements may be laid out in any way: by index, not by a flat view.
     where = indices_of(chosen, elements.shape) if free is None else free[chosen].unbind(1)

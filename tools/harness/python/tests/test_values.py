@@ -147,7 +147,7 @@ class Draws(unittest.TestCase):
             row = draws.transform([given.flatten()], "unsigned", torch.device(name))[0][0]
             self.assertTrue(bool((row[4800:6000].diff() >= 0).all()))
 
-    def test_what_changes_in_place_lies_in_a_row_or_far_apart(self) -> None:
+    def test_what_changes_in_place_lies_in_a_row_or_anywhere(self) -> None:
         x = torch.randn(256, 768)
         for kind, count, factor in (("touched", 384, 0.75), ("raised", 64, 100.0), ("opposed", 3, -100.0), ("flipped", 384, -1.0)):
             with self.subTest(kind):
@@ -156,8 +156,9 @@ class Draws(unittest.TestCase):
                 places = (changed != x).flatten().nonzero().flatten()
                 self.assertEqual(len(places), count)
                 self.assertTrue(torch.equal(changed.flatten()[places], x.flatten()[places] * factor))
-                steps = places.diff()
-                self.assertTrue((steps > 64).all() if kind == "opposed" else (steps == 1).all(), steps)
+                self.assertEqual(bool((places.diff() == 1).all()), kind != "opposed", places)
+        (few,), _skipped = draws.transform([torch.ones(16)], "opposed", DEVICES[0], seed=7)
+        self.assertEqual(few.tolist().count(-100.0), 1, "of few elements one is enough")
 
     def test_small_values_are_drawn_without_what_is_not_finite(self) -> None:
         (tiny,), _skipped = draws.transform([torch.randn(16, 16)], "tiny", torch.device("cpu"))
