@@ -32,7 +32,10 @@ EXCLUDED = {
         "its result is fixed up to signs, phases or an order only, which rounding decides",
     ),
     **dict.fromkeys(
-        ["index_put", "index_copy", "put", "scatter", "_unsafe_masked_index_put_accumulate"],
+        [
+            *("index_put", "index_copy", "put", "scatter", "_unsafe_masked_index_put_accumulate"),
+            *(f"nn.functional.max_unpool{dimensions}d" for dimensions in (1, 2, 3)),
+        ],
         "which of several writes to one element wins is left open",
     ),
     **dict.fromkeys(["mode"], "which of several equal elements it names is left open"),

@@ -141,10 +141,13 @@ def _negate(elements: Tensor) -> None:
 
 
 def _structure(elements: Tensor) -> None:
-    """What `_arrange` does, with every other column of the other sign."""
+    """What `_arrange` does, with every other column of the other sign. The rows that are equal were all positive before: their highest frequency, which has
+    no counterpart, then stands out."""
     if elements.dim() == 0:
         elements.neg_()
         return
+    if elements.dim() > 1 and not elements.is_complex():
+        elements[0].abs_()
     elements[..., 1::2].neg_()
     _arrange(elements)
 

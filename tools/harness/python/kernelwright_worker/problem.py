@@ -162,9 +162,9 @@ class Problem:
         with self.reported("problem_run", selected.function):
             values, watch = _draw(selected.draw, seed, device)
         plain = self._plain(_sequence(values, selected.function), selected.function)
-        self.ranges = watch.of(tensors_of(plain))
         if self.form.gradients is not None:
             plain.append(self._upstream(plain, device))
+        self.ranges = watch.of(tensors_of(plain))
         return map_tensors(plain, lambda tensor: tensor if tensor.device == device.torch else fresh_copy(tensor, device.torch))
 
     def check_inputs(self, seed: int, device: Device) -> tuple[list[Any], str]:

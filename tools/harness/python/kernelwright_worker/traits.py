@@ -25,8 +25,6 @@ from .trees import floats_of, map_floats, map_tensors, tensors_of
 _MANY_INTEGERS = 16
 #: A mask has so many rows, or more: one of them is made empty, one in so many full, and most stay.
 _FEWEST_ROWS, _FULL = 4, 8
-#: Columns of a mask are always the same if this is how unlikely it is by chance.
-_UNLIKELY = 0.01
 #: Integers are skewed in rows of so many or more, towards so many places: fewer may be lengths, and what depends on them would no longer fit.
 _FEWEST_SKEWED, _PLACES = 64, 4
 #: Integers are numbers, and neither indices nor lengths, if one in so many is below zero, and so many different ones are: one or two, such as -1 and -100,
@@ -262,14 +260,9 @@ def _mask(first: Tensor, second: Tensor) -> Mask | None:
         return None
     if first.shape[-1] == first.shape[-2] and _places_tell(both):
         return None
+    # Of few rows some columns are the same by chance: they stay so, too.
     rows = both.flatten(0, -2)
-    found = []
-    for values in (rows, ~rows):
-        same = values.all(0)
-        if bool(same.any()) and values.shape[-1] * float(values.double().mean()) ** values.shape[0] > _UNLIKELY:
-            return None
-        found.append(same)
-    return Mask(*found)
+    return Mask(rows.all(0), (~rows).all(0))
 
 
 def _places_tell(matrices: Tensor) -> bool:

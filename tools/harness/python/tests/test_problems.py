@@ -276,7 +276,8 @@ def get_inputs():
 
     def test_a_training_problem_is_compiled_and_timed_with_both_passes(self) -> None:
         trusted = self.start("trusted")
-        self.load(trusted, TRAINING, "cpu")
+        loaded, _fds = self.load(trusted, TRAINING, "cpu")
+        self.assertIn("ranged", loaded["more_draws"], "the range of its indices is known beside a gradient from above")
         trusted.ask("draw", entry=0, seed=1, kind="problem")
         for kind in ("eager", "compile"):
             trusted.ask("baseline", kind=kind, limit_s=120)

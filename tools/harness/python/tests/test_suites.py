@@ -55,6 +55,10 @@ class Aten(WorkerCase):
         for name in ("add", "matmul", "softmax", "nn.functional.conv2d", "nn.functional.scaled_dot_product_attention", "gather", "where", "sort"):
             self.assertIn(name, self.problems)
 
+    def test_where_writes_meet_on_one_element_there_is_no_problem(self) -> None:
+        for name in ("scatter", "index_put", "nn.functional.max_unpool1d", "nn.functional.max_unpool2d", "nn.functional.max_unpool3d"):
+            self.assertIn("which of several writes", self.excluded.get(name, "a problem"))
+
     def test_a_gpu_takes_them_as_well(self) -> None:
         self.assertNotRegex(self.problems["tensor_split"], r"tensor_split\(x, y")
         self.assertNotIn("float32 strided", self.problems["nn.functional.channel_shuffle"])

@@ -102,10 +102,14 @@ class Masks(unittest.TestCase):
             lambda: (torch.rand(64, 64) < 0.5) | torch.eye(64, dtype=torch.bool),
             lambda: torch.rand(3, 64) < 0.5,
             lambda: torch.rand(64) < 0.5,
-            # Whether a column is always the same two draws of a few rows do not show.
-            lambda: torch.rand(4, 256) < 0.9,
         ):
             self.assertEqual(both(lambda: [make()])[1].masks, (None,))
+
+    def test_of_few_flags_a_row_has_none_and_another_many(self) -> None:
+        (flags,), traits = both(lambda: [torch.rand(4, 4096) < 0.05])
+        ((changed,), _skipped) = draws.transform([flags.clone()], "masked", torch.device("cpu"), 1, (), traits)
+        counts = sorted(changed.sum(-1).tolist())
+        self.assertTrue(counts[0] == 0 and counts[-1] > 4096 // 5, counts)
 
 
 class Skewed(unittest.TestCase):

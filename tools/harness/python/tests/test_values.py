@@ -135,6 +135,7 @@ class Draws(unittest.TestCase):
             self.assertEqual((int(special.isnan().sum()), int(special.isinf().sum())), (1, 1))
             equal_rows = draws.transform(placed, "structured", device)[0][0]
             self.assertTrue(torch.equal(equal_rows[0], equal_rows[3]))
+            self.assertTrue(bool((equal_rows[0, ::2] > 0).all() and (equal_rows[0, 1::2] < 0).all()), "the highest frequency alone")
 
     def test_some_rows_are_in_order(self) -> None:
         for name in DEVICES:
