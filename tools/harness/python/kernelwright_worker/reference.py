@@ -39,7 +39,7 @@ _FAR = 16.0
 #: So many values of an output tell whether all of them are those of inputs.
 _LOOKS = 16
 #: Ways in which last digits of inputs are changed, and then those of what operators give; two values that are nearly tied come in either order in some of
-#: them. Of 8,000 sums of bytes at a border each came to the other side in at least two of the first 16 of the latter, and of so many more not all would.
+#: them. Of 8,000 sums of bytes at a border five came to the other side in only two of 16 of the latter: of many more such sums some would in none.
 _NUDGES, _ROUNDINGS = 12, 32
 #: Where the reference is slow, there are fewer of the latter.
 _ROUNDING_SECONDS = 20.0
