@@ -111,6 +111,14 @@ class Masks(unittest.TestCase):
         counts = sorted(changed.sum(-1).tolist())
         self.assertTrue(counts[0] == 0 and counts[-1] > 4096 // 5, counts)
 
+    def test_of_few_rows_the_columns_that_chance_has_made_alike_stay(self) -> None:
+        (mask,), traits = both(lambda: [torch.rand(4, 256) < 0.9])
+        (known,) = traits.masks
+        assert known is not None
+        ((changed,), _skipped) = draws.transform([mask.clone()], "masked", torch.device("cpu"), 1, (), traits)
+        self.assertTrue(bool(known.always.any()) and bool(changed[:, known.always].all()))
+        self.assertEqual((int(changed.sum(-1).min()), int(changed.sum(-1).max())), (int(known.always.sum()), 256 - int(known.never.sum())))
+
 
 class Skewed(unittest.TestCase):
     def test_integers_are_those_of_few_places_alike_in_all_of_a_length(self) -> None:
@@ -166,7 +174,8 @@ class Numbers(unittest.TestCase):
             cuts = torch.randperm(90)[:7].sort().values * 2 + 2
             return torch.diff(cuts, prepend=torch.zeros(1, dtype=torch.int64), append=torch.full((1,), 200))
 
-        given, traits = both(lambda: [torch.randint(100, 120, (90,), dtype=torch.uint8)])
+        # The first is never the largest, which stays where it is the same in two draws.
+        given, traits = both(lambda: [torch.cat([torch.tensor([100]), torch.randint(100, 120, (89,))]).to(torch.uint8)])
         given[0][0] = 3
         ((lowered,), _skipped) = draws.transform(given, "lower", torch.device("cpu"), 1, (), traits)
         self.assertEqual(int(lowered[0]), 1, "what another draw has below that does not run over")
