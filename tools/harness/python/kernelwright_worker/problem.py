@@ -9,6 +9,7 @@ are. With `backward = True` the gradients are part of what it gives (see `forms.
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import re
 import sys
@@ -85,13 +86,14 @@ class Problem:
     def _input_sets(self) -> list[_InputSet]:
         """The sets of inputs, each with its name; a set without one is named by what it holds."""
         shapes, get_inputs_list = getattr(self._module, "SHAPES", None), self._member("get_inputs_list", required=False)
-        if shapes is not None:
-            get_inputs = self._member("get_inputs", required=True)
+        get_inputs = self._member("get_inputs", required=shapes is not None or get_inputs_list is None)
+        # A function that takes nothing has a use of its own for what it calls so.
+        if shapes is not None and inspect.signature(get_inputs).parameters:
             if not isinstance(shapes, (list, tuple)) or not shapes:
                 raise WorkerError("problem_shape", "import", "`SHAPES` of the problem file is no list, or an empty one")
             return [_InputSet(_label(shape), "get_inputs", lambda shape=shape: _with(get_inputs, shape)) for shape in shapes]
         if get_inputs_list is None:
-            return [_InputSet("", "get_inputs", self._member("get_inputs", required=True))]
+            return [_InputSet("", "get_inputs", get_inputs)]
         with self.reported("problem_run", "get_inputs_list"):
             count = len(_sequence(get_inputs_list(), "get_inputs_list"))
         if not count:

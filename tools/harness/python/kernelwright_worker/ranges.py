@@ -26,6 +26,9 @@ INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 _FEWEST, _OFTEN = 3, 16
 #: Of each dimension this part has the largest number of a range in nearly all places; these many stay what they were.
 _EXTREME, _STAYS = 4, 1 / 32
+#: Of many numbers half are those that tell most, of up to so many all but these: they may be the borders of parts, which then are as large and as small as
+#: they can be.
+_FEW, _OTHERS_OF_FEW, _OTHERS = 256, 1 / 16, 1 / 2
 #: Blocks have this size, or a multiple of it.
 _BLOCK = 64
 #: What leaves the numbers what they are.
@@ -126,7 +129,8 @@ def _tells(tensor: Tensor, range_: Range) -> bool:
 
 
 def ranged(inputs: list[Any], device: torch.device, seed: int, ranges: tuple[Range | None, ...]) -> list[Any]:
-    """Half of the integers are those that tell most; of few, as many as there are of these. Where all come anyway, part of each dimension is the largest."""
+    """Half of the integers are those that tell most, of few nearly all; of very few, as many as there are of these. Where all come anyway, part of each
+    dimension is the largest."""
     numbers, generator = random.Random(seed), torch.Generator().manual_seed(seed)
     known = iter(ranges)
 
@@ -151,7 +155,8 @@ def ranged(inputs: list[Any], device: torch.device, seed: int, ranges: tuple[Ran
             elements[indices_of(chosen, elements.shape)] = telling[: chosen.numel()].to(device, elements.dtype)
             return copy
         values = telling[torch.randint(telling.numel(), elements.shape, generator=generator)].to(device, elements.dtype)
-        elements.copy_(torch.where((torch.rand(elements.shape, generator=generator) < 0.5).to(device), values, elements))
+        others = torch.rand(elements.shape, generator=generator) < (_OTHERS_OF_FEW if count <= _FEW else _OTHERS)
+        elements.copy_(torch.where(others.to(device), elements, values))
         return copy
 
     return map_tensors(inputs, changed)

@@ -84,6 +84,11 @@ class SeveralSets(WorkerCase):
             trusted.request("check_inputs", seed=3)
         self.assertEqual(raised.exception.error["kind"], "problem_run")
 
+    def test_a_function_without_arguments_has_its_own_use_for_shapes(self) -> None:
+        own = MODEL + "SHAPES = [(4, 8), (4, 1)]\n\ndef get_inputs():\n    return [torch.randn(shape) for shape in SHAPES]\n"
+        loaded, _fds = self.load(self.start("trusted"), own, "cpu")
+        self.assertEqual((loaded["sets"], loaded["inputs"]), ([""], ["float32[4, 8]", "float32[4, 1]"]))
+
     def test_sets_that_are_none_are_refused(self) -> None:
         for source in (MODEL + "SHAPES = []\ndef get_inputs(n): return []\n", MODEL + "def get_inputs_list(): return []\n", MODEL + "SHAPES = [1]\n"):
             with self.assertRaises(Failed) as raised:
