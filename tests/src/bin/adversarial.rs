@@ -43,15 +43,18 @@ async fn main() -> Result<ExitCode, Failure> {
     let mut chosen = cases(&folder, target.backend)?;
     chosen.retain(|case| names.is_empty() || names.iter().any(|name| case.name.contains(name)));
     let bench = &bench;
-    let judged = stream::iter(chosen).map(|case| async move {
+    let judged = stream::iter(chosen.into_iter().enumerate()).map(|(place, case)| async move {
         let outcome = bench.judge(case).await;
         if verbose {
             let mark = if outcome.wrong.is_some() { "WRONG" } else { "ok" };
             println!("{mark:<5} {:>5.1} s  {:<40} {}", outcome.wall.as_secs_f64(), outcome.case.name, outcome.reading);
         }
-        outcome
+        (place, outcome)
     });
-    let outcomes: Vec<_> = judged.buffered(jobs.get()).collect().await;
+    // As they come, so that nobody waits for a slow one before them.
+    let mut outcomes: Vec<_> = judged.buffer_unordered(jobs.get()).collect().await;
+    outcomes.sort_by_key(|&(place, _)| place);
+    let outcomes: Vec<_> = outcomes.into_iter().map(|(_, outcome)| outcome).collect();
     println!("{}", Table(&outcomes));
     let wrong = outcomes.iter().any(|outcome| outcome.wrong.is_some());
     Ok(if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import random
 import sys
 from collections.abc import Iterator
@@ -39,6 +40,9 @@ _FLAGS = (
 
 _libc = ctypes.CDLL(None)
 
+#: The number of the only GPU that this process sees, once others are hidden.
+_shown: list[int] = []
+
 
 def keep_freed_memory() -> None:
     """Makes malloc keep what is freed, in one heap: page faults on fresh outputs would otherwise outweigh the kernels.
@@ -51,9 +55,9 @@ def keep_freed_memory() -> None:
 
 
 class Device:
-    """`cpu` or one CUDA device, with the operations both roles need."""
+    """`cpu` or one CUDA device, with the operations both roles need; with `alone`, the only one that this process will ever see."""
 
-    def __init__(self, name: object) -> None:
+    def __init__(self, name: object, *, alone: bool = False) -> None:
         try:
             device = torch.device(str(name))
         except RuntimeError as error:
@@ -64,10 +68,11 @@ class Device:
         #: Set when memory was given back that calls may need again.
         self.gave_back = False
         if self.is_cuda:
-            device = torch.device("cuda", device.index or 0)
+            number = device.index or 0
+            device = torch.device("cuda", _show_only(number) if alone else number)
             count = torch.cuda.device_count() if torch.cuda.is_available() else 0
             if device.index >= count:
-                raise WorkerError("device", "device", f"no device {device}: torch sees {count} CUDA devices")
+                raise WorkerError("device", "device", f"no device cuda:{number}: torch sees no GPU of that number")
             torch.cuda.set_device(device)
         self.torch = device
         self._threads: int | None = None
@@ -197,6 +202,19 @@ class Device:
             self._flush_buffer = torch.empty(2 * size, dtype=torch.uint8, device=self.torch)
         self._flush_buffer.zero_()
         self.synchronize()
+
+
+def _show_only(number: int) -> int:
+    """Hides all other GPUs from this process, before CUDA looks for any: a candidate could have another one do part of its work, and CUDA takes the longer
+    to start the more it sees. Returns the number that this one has then."""
+    if not _shown:
+        listed = os.environ.get("CUDA_VISIBLE_DEVICES")
+        names = None if listed is None else listed.split(",")
+        os.environ["CUDA_VISIBLE_DEVICES"] = str(number) if names is None else names[number] if number < len(names) else ""
+        _shown.append(number)
+    if _shown != [number]:
+        raise WorkerError("internal", "device", f"this process sees cuda:{_shown[0]} alone, and is asked for cuda:{number}")
+    return 0
 
 
 def _precision_flags() -> dict[str, object]:

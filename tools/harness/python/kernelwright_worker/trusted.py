@@ -60,7 +60,7 @@ class Trusted:
     def load(self, body: dict[str, Any], _fds: list[int]) -> Reply:
         """Imports the problem, builds the module and runs it."""
         self._loaded = None
-        device = Device(body["device"])
+        device = Device(body["device"], alone=True)
         device.configure(body.get("threads"), body.get("policy"))
         seed = int(body["seed"])
         problem = Problem(body["source"], body["name"])

@@ -68,7 +68,7 @@ class Untrusted:
     def open(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Opens the device and notes what has to stay, ahead of a candidate: a GPU takes longer for that than for most kernels."""
         if self._device is None:
-            self._device = Device(body["device"])
+            self._device = Device(body["device"], alone=True)
             if self._device.is_cuda:
                 cuda_ipc.prepare()
                 torch.empty(1, device=self._device.torch)
