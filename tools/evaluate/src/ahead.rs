@@ -40,14 +40,14 @@ impl Ahead {
     /// Makes those of the planned draws, once the base entry is there.
     pub(crate) async fn of(problem: &mut Problem, draws: &[Draw], reload: &Reload<'_>) -> Result<Self, EvaluateError> {
         let mut ahead = Self::default();
-        let count = draws.len() as u64 + draws::changed_in_place().len() as u64;
+        let changed = draws::changed_in_place(problem.is_quick());
+        let count = (draws.len() + changed.len()) as u64;
         let is_quick = Duration::from_nanos(problem.facts.reference_ns) <= REFERENCE;
         if problem.setting.target.backend == Backend::Cuda || !is_quick || problem.base_bytes() * count > MOST_BYTES {
             return Ok(ahead);
         }
         let (began, lost) = (Instant::now(), problem.lost_on.len());
-        let changed =
-            draws::changed_in_place().into_iter().map(|draws| draws.first().copied()).enumerate().map(|(at, draw)| (at, draw, true));
+        let changed = changed.into_iter().map(|draws| draws.first().copied()).enumerate().map(|(at, draw)| (at, draw, true));
         let trials = draws.iter().copied().enumerate().skip(1).map(|(at, draw)| (at, Some(draw), false));
         for (entry, (at, draw, is_changed)) in (FIRST..).zip(changed.chain(trials)) {
             let Some(draw) = draw.filter(|_| began.elapsed() < BUDGET) else { continue };

@@ -19,6 +19,8 @@ pub(crate) enum DrawKind {
     Small,
     Shifted,
     Negative,
+    /// Some columns far up, some far down.
+    Biased,
     Tiny,
     /// Where few numbers come of many inputs: a few elements decide.
     Uneven,
@@ -58,6 +60,7 @@ impl DrawKind {
             Self::Small => "small",
             Self::Shifted => "shifted",
             Self::Negative => "negative",
+            Self::Biased => "biased",
             Self::Tiny => "tiny",
             Self::Uneven => "uneven",
             Self::Spiked => "spiked",
@@ -88,14 +91,14 @@ pub(crate) struct Draw {
 const USUAL: usize = 5;
 
 /// The draws of an evaluation: the problem's own distribution first (timing builds on it), then one of each kind that has exposed
-/// a class of tricks, the most telling first; beyond those the problem's own again with other seeds. From [`USUAL`] trials on there are two that move the
-/// mean, which none of the first does: who has room for as much as there usually is, or begins a maximum with zero, is wrong then. Some problems have
-/// more, as suits them.
+/// a class of tricks, the most telling first; beyond those the problem's own again with other seeds. From [`USUAL`] trials on there are three that move the
+/// mean, which none of the first does: who has room for as much as there usually is, or begins a maximum with zero, or forgets what happened long ago, is wrong
+/// then. Some problems have more, as suits them.
 pub(crate) fn plan(trials: NonZeroU32, facts: &Facts) -> Vec<Draw> {
-    use DrawKind::{Negative, Problem, Scaled, Shifted, Small, Special, Structured, Tiny};
-    const ORDER: [DrawKind; 8] = [Problem, Scaled, Structured, Special, Small, Shifted, Negative, Tiny];
+    use DrawKind::{Biased, Negative, Problem, Scaled, Shifted, Small, Special, Structured, Tiny};
+    const ORDER: [DrawKind; 9] = [Problem, Scaled, Structured, Special, Small, Shifted, Negative, Biased, Tiny];
     let kinds = (0..trials.get() as usize).map(|trial| ORDER.get(trial).copied().unwrap_or(Problem));
-    let moved = [Shifted, Negative].into_iter().filter(|moved| kinds.len() >= USUAL && !kinds.clone().any(|kind| kind == *moved));
+    let moved = [Shifted, Negative, Biased].into_iter().filter(|moved| kinds.len() >= USUAL && !kinds.clone().any(|kind| kind == *moved));
     kinds.clone().chain(moved).chain(facts.more_draws.iter().copied()).map(of_kind).collect()
 }
 
@@ -106,12 +109,16 @@ pub(crate) const DECISIVE: [DrawKind; 3] = [DrawKind::Uneven, DrawKind::Spiked, 
 pub(crate) const BEYOND: [DrawKind; 2] = [DrawKind::Scaled, DrawKind::Shifted];
 
 /// The base entry's inputs once more, a few elements changed, and that in several places, since who looks at a few dozen elements sees one change of twenty:
-/// what is remembered by address or by a look at some elements is then wrong. In the second and the last of them, what takes a few elements for all, where a
-/// short way does that is right for ordinary ones only; in the last, what takes signs for granted, and what looks at one element in thirty, as it sees each
-/// run of them. Each with what takes its place where the reference has no answer.
-pub(crate) fn changed_in_place() -> [Vec<Draw>; 3] {
+/// what is remembered by address or by a look at some elements is then wrong. In all but the first, what takes a few elements for all, where a short way does
+/// that is right for ordinary ones only; in the last, what takes signs for granted, and what looks at one element in thirty, as it sees each run of them. Each
+/// with what takes its place where the reference has no answer. A look at one row in sixteen of three tensors sees every fifth change, so a problem of which
+/// a trial is quick has both kinds twice.
+pub(crate) fn changed_in_place(is_quick: bool) -> Vec<Vec<Draw>> {
     use DrawKind::{Flipped, Opposed, Raised, Touched};
-    [[Touched].as_slice(), &[Raised, Touched], &[Opposed, Flipped]].map(|kinds| kinds.iter().copied().map(of_kind).collect())
+    let larger: [&[DrawKind]; 2] = [&[Raised, Touched], &[Opposed, Flipped]];
+    let times = if is_quick { 2 } else { 1 };
+    let all = [[Touched].as_slice()].into_iter().chain(larger.into_iter().cycle().take(times * larger.len()));
+    all.map(|kinds| kinds.iter().copied().map(of_kind).collect()).collect()
 }
 
 /// Inputs of the problem's own distribution under a seed of their own.
@@ -161,10 +168,13 @@ mod tests {
             Facts { more_draws: serde_json::from_value(serde_json::json!(more_draws)).unwrap(), ..serde_json::from_value(known).unwrap() }
         };
         let nine = plan(NonZeroU32::new(9).unwrap(), &facts(&[]));
-        assert_eq!(names(&nine), ["problem", "scaled", "structured", "special", "small", "shifted", "negative", "tiny", "problem"]);
+        assert_eq!(names(&nine), ["problem", "scaled", "structured", "special", "small", "shifted", "negative", "biased", "tiny"]);
         assert_ne!(nine[7].seed, nine[8].seed);
         let five = plan(NonZeroU32::new(5).unwrap(), &facts(&["uneven", "spiked"]));
-        assert_eq!(names(&five), ["problem", "scaled", "structured", "special", "small", "shifted", "negative", "uneven", "spiked"]);
+        assert_eq!(
+            names(&five),
+            ["problem", "scaled", "structured", "special", "small", "shifted", "negative", "biased", "uneven", "spiked"]
+        );
         let two = plan(NonZeroU32::new(2).unwrap(), &facts(&["filled", "masked", "skewed"]));
         assert_eq!(names(&two), ["problem", "scaled", "filled", "masked", "skewed"]);
     }

@@ -158,6 +158,13 @@ impl Problem {
         self.base.0 == inputs.tree && alike(&self.base.1, &inputs.tensors)
     }
 
+    /// Whether a trial takes little beside the rest of an evaluation: the reference is run several times for each, in more digits as well.
+    pub(crate) fn is_quick(&self) -> bool {
+        const REFERENCE: Duration = Duration::from_millis(20);
+        const MOST_BYTES: u64 = 16 << 20;
+        Duration::from_nanos(self.facts.reference_ns) <= REFERENCE && self.base_bytes() <= MOST_BYTES
+    }
+
     /// The size of the inputs of [`BASE`].
     pub(crate) fn base_bytes(&self) -> u64 {
         wire::total_bytes(&self.base.1)

@@ -26,6 +26,7 @@ LABELS = {
     "small": "scaled x1/256, two zeros",
     "shifted": "shifted by one standard deviation",
     "negative": "all far below zero",
+    "biased": "some columns far above what they were, some far below",
     "structured": "equal rows, a block of zeros, rows in order, sign flips",
     "unsigned": "equal rows, a block of zeros, rows in order",
     "special": "denormals, zeros, a NaN and an inf",
@@ -66,6 +67,9 @@ _SMALL = 2.0**-8
 _UNTIED, _UNTIED_KEY = 510, 1423
 #: Elements of `negative` draws are so many times as large.
 _FAR_BELOW = 200.0
+#: Columns of `biased` draws move by one of these, in standard deviations: a gate that was open for a few steps then is for hundreds. A short way down, too: what
+#: lies just before the first place of an image or a table is rounded to another one than what lies behind the last.
+_BIASES = (-5.0, 5.0, -1.0, 0.0)
 #: One element in so many changes in draws in place, by such a factor, in one run of them. Of those that become far larger there are few, in one row: they
 #: decide all the same, and a look at some of the elements sees them less often. A look at one in thirty sees each run, but seldom an element alone: those of
 #: `opposed` lie anywhere, three of them, or one in so many where that is more.
@@ -113,6 +117,8 @@ def transform(
             free = structure and structure.free()
             if kind in _FACTORS:
                 _touch(elements, random_numbers, free, _FACTORS[kind])
+            elif kind == "biased":
+                _bias(elements, random_numbers)
             elif kind in ("uneven", "spiked"):
                 _single_out(elements, random_numbers, free, spike if kind == "spiked" else None)
             else:
@@ -124,10 +130,38 @@ def transform(
     return map_tensors(inputs, changed), None
 
 
-def _shift(elements: Tensor) -> None:
+def _spread(elements: Tensor) -> float:
+    """The standard deviation; one, where there is none."""
     wide = torch.complex128 if elements.is_complex() else torch.float64
     spread = elements.to(wide).std().real.item() if elements.numel() > 1 else 0.0
-    elements.add_(spread if spread > 0 and spread == spread else 1.0)
+    return spread if spread > 0 and spread == spread else 1.0
+
+
+def _shift(elements: Tensor) -> None:
+    elements.add_(_spread(elements))
+
+
+def _bias(elements: Tensor, random_numbers: random.Random) -> None:
+    """Most of the columns move, up or down and by as much in all rows, as a bias moves them: what decays stays over a whole sequence, and what a step has
+    forgotten of the steps before shows. Of several matrices, channels do so in the second half of them, since steps may come last. What has but one sign
+    keeps it."""
+    if not elements.dim():
+        return
+    biases = torch.tensor(_BIASES)
+    if not elements.is_complex():
+        lowest, highest = elements.aminmax()
+        biases = biases.clamp(min=0) if lowest >= 0 else biases.clamp(max=0) if highest <= 0 else biases
+    amounts = (biases * _spread(elements)).to(elements.device, elements.dtype)
+
+    def move(part: Tensor, dimension: int) -> None:
+        generator = torch.Generator().manual_seed(random_numbers.getrandbits(32))
+        chosen = amounts[torch.randint(len(amounts), (part.shape[dimension],), generator=generator).to(amounts.device)]
+        part.add_(chosen.reshape(-1, *[1] * (part.dim() - 1 - dimension)))
+
+    matrices = len(elements) if elements.dim() > 2 else 1
+    move(elements[: matrices - matrices // 2] if matrices > 1 else elements, elements.dim() - 1)
+    if matrices > 1:
+        move(elements[matrices - matrices // 2 :], 1)
 
 
 def _negate(elements: Tensor) -> None:

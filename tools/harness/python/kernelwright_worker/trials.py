@@ -32,7 +32,7 @@ from .trees import encode, tensors_of
 
 #: Draws of finite inputs that are none of the problem's own.
 _ELSEWHERE = (
-    *("scaled", "structured", "unsigned", "small", "shifted", "negative", "tiny", "uneven", "spiked"),
+    *("scaled", "structured", "unsigned", "small", "shifted", "negative", "biased", "tiny", "uneven", "spiked"),
     *("masked", "skewed", "lower", "wide", "tied", "ranged", "raised"),
 )
 #: What an output that cancels counts as at least, as a part of what it is on the problem's own draw.

@@ -137,6 +137,19 @@ class Draws(unittest.TestCase):
             self.assertTrue(torch.equal(equal_rows[0], equal_rows[3]))
             self.assertTrue(bool((equal_rows[0, ::2] > 0).all() and (equal_rows[0, 1::2] < 0).all()), "the highest frequency alone")
 
+    def test_columns_move_as_a_bias_moves_them(self) -> None:
+        for name in DEVICES:
+            given = torch.randn(4, 30, 50, device=name)
+            moved = draws.transform([given], "biased", torch.device(name))[0][0] - given
+            first, second = moved[:2].cpu(), moved[2:].cpu()
+            for part, by_itself in ((first, first[:1, :1]), (second, second[:1, :, :1])):
+                self.assertTrue(torch.allclose(part, by_itself.expand_as(part), atol=1e-5))
+                self.assertEqual(part.round().unique().tolist(), [-5, -1, 0, 5])
+            self.assertGreater(float(first.std(2).min()), 1, "columns of the first matrices, channels of the others")
+            one_sign = draws.transform([given.abs(), -given.abs(), given[0, 0]], "biased", torch.device(name))[0]
+            self.assertTrue(bool((one_sign[0] >= 0).all() and (one_sign[1] <= 0).all()))
+            self.assertFalse(torch.equal(one_sign[2], given[0, 0]))
+
     def test_some_rows_are_in_order(self) -> None:
         for name in DEVICES:
             given = torch.rand(64, 3, 50, device=name)
