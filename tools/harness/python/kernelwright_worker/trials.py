@@ -20,7 +20,7 @@ from .channel import Reply, WorkerError
 from .compare import NanRule, Size, is_rounding_alone, sizes
 from .device import Device
 from .draws import LABELS, SPIKES, transform
-from .layout import Layout, same_bits
+from .layout import Layout, can_scale, same_bits
 from .outputs import agree, leaves
 from .problem import Problem
 from .recipes import Recipe
@@ -261,6 +261,10 @@ class Trials:
         worthless = kind == "problem" and is_rounding_alone(expectation.outputs)
         decides = reason is None and self._decides(kind, entry, expectation.outputs.baseline)
         return {"skipped": reason, "double": expectation.double, "rounding_decides": worthless, "decides": decides}
+
+    def bears_biases(self, inputs: list[Any], baseline: Any) -> bool:
+        """Whether a draw with columns far above and below what they were says something."""
+        return any(map(can_scale, tensors_of(inputs))) and self._raised_decides(inputs, baseline) is None
 
     def _raised_decides(self, inputs: list[Any], baseline: Any) -> str | None:
         """Why a draw with a few far larger elements decides nothing, if so."""
