@@ -206,7 +206,7 @@ class Device:
 
 def _show_only(number: int) -> int:
     """Hides all other GPUs from this process, before CUDA looks for any: a candidate could have another one do part of its work, and CUDA takes the longer
-    to start the more it sees. Returns the number that this one has then."""
+    to start the more it sees. Returns the number that this one has then: its own where CUDA had looked before, so that none is taken for another."""
     if not _shown:
         listed = os.environ.get("CUDA_VISIBLE_DEVICES")
         names = None if listed is None else listed.split(",")
@@ -214,7 +214,8 @@ def _show_only(number: int) -> int:
         _shown.append(number)
     if _shown != [number]:
         raise WorkerError("internal", "device", f"this process sees cuda:{_shown[0]} alone, and is asked for cuda:{number}")
-    return 0
+    # What CUDA itself has found: torch's own count follows the variable at any time.
+    return number if torch.cuda.is_available() and torch._C._cuda_getDeviceCount() > 1 else 0
 
 
 def _precision_flags() -> dict[str, object]:

@@ -28,6 +28,11 @@ class OnlyOne(unittest.TestCase):
     def test_where_there_is_none_of_that_number_none_is_seen(self) -> None:
         self.assertEqual([self.seen(2, "3,1"), self.seen(0, "")], ["", ""])
 
+    def test_where_cuda_has_looked_before_it_keeps_its_number(self) -> None:
+        count = mock.patch.object(device.torch._C, "_cuda_getDeviceCount", lambda: 4, create=True)
+        with count, mock.patch.object(device.torch.cuda, "is_available", lambda: True), mock.patch.object(device, "_shown", [2]):
+            self.assertEqual(device._show_only(2), 2)
+
     def test_a_process_has_one_for_good(self) -> None:
         with mock.patch.object(device, "_shown", [1]), self.assertRaises(WorkerError):
             device._show_only(0)
