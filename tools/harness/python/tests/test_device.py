@@ -15,7 +15,8 @@ class OnlyOne(unittest.TestCase):
     def seen(self, number: int, listed: str | None) -> str:
         """What CUDA is told to see where `listed` is what it was told before."""
         surroundings = {} if listed is None else {"CUDA_VISIBLE_DEVICES": listed}
-        with mock.patch.object(device, "_shown", []), mock.patch.dict(os.environ, surroundings):
+        none = mock.patch.object(device.torch.cuda, "is_available", lambda: False)
+        with none, mock.patch.object(device, "_shown", []), mock.patch.dict(os.environ, surroundings):
             if listed is None:
                 os.environ.pop("CUDA_VISIBLE_DEVICES", None)
             self.assertEqual(device._show_only(number), 0)
