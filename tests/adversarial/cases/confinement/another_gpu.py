@@ -4,11 +4,7 @@
 # mechanism: has another GPU of the machine do half of the rows
 # expect: faulted
 # why: the process sees the GPU that it is timed on, and no other
-import os
-
 import torch
-
-os.environ.pop("CUDA_VISIBLE_DEVICES", None)
 
 
 class ModelNew(torch.nn.Module):
