@@ -42,8 +42,8 @@ impl Ahead {
         let mut ahead = Self::default();
         let changed = draws::changed_in_place(problem.is_quick());
         let count = (draws.len() + changed.len()) as u64;
-        let is_quick = Duration::from_nanos(problem.facts.reference_ns) <= REFERENCE;
-        if problem.setting.target.backend == Backend::Cuda || !is_quick || problem.base_bytes() * count > MOST_BYTES {
+        let costs_little = Duration::from_nanos(problem.facts.reference_ns) <= REFERENCE && problem.base_bytes() * count <= MOST_BYTES;
+        if problem.setting.target.backend == Backend::Cuda || !costs_little {
             return Ok(ahead);
         }
         let (began, lost) = (Instant::now(), problem.lost_on.len());

@@ -158,10 +158,10 @@ def _bias(elements: Tensor, random_numbers: random.Random) -> None:
         chosen = amounts[torch.randint(len(amounts), (part.shape[dimension],), generator=generator).to(amounts.device)]
         part.add_(chosen.reshape(-1, *[1] * (part.dim() - 1 - dimension)))
 
-    matrices = len(elements) if elements.dim() > 2 else 1
-    move(elements[: matrices - matrices // 2] if matrices > 1 else elements, elements.dim() - 1)
-    if matrices > 1:
-        move(elements[matrices - matrices // 2 :], 1)
+    half = -(-len(elements) // 2) if elements.dim() > 2 and len(elements) > 1 else None
+    move(elements[:half], elements.dim() - 1)
+    if half is not None:
+        move(elements[half:], 1)
 
 
 def _negate(elements: Tensor) -> None:
