@@ -2,6 +2,7 @@
 
 import statistics
 import sys
+from functools import partial
 from time import perf_counter
 
 import torch
@@ -14,7 +15,7 @@ with open(problem, encoding="utf-8") as file:
     exec(compile(file.read(), problem, "exec"), names)
 model = names["Model"](*names["get_init_inputs"]()).to(device)
 inputs = [[value.to(device) for value in names["get_inputs"]()] for _ in range(calls)]
-synchronize = torch.cuda.synchronize if device != "cpu" else lambda: None
+synchronize = partial(torch.cuda.synchronize, device) if device != "cpu" else lambda: None
 
 
 def batch():
