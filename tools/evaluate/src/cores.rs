@@ -17,8 +17,8 @@ use crate::processors::is_listed;
 /// Where the system tells which processors are one core.
 const SYSTEM: &str = "/sys/devices/system/cpu";
 
-/// Keeps the main threads of two processes on one processor, that of the first at the time. Dropping it frees the first process and this program: they are used
-/// by other evaluations, the second process is not.
+/// Keeps the main threads of two processes on one processor, that of the first at the time unless another evaluation has it. Dropping it frees the first process
+/// and this program: they are used by other evaluations, the second process is not.
 #[derive(Debug)]
 pub(crate) struct SameCore {
     /// Where threads of the first process could run before.
@@ -33,20 +33,19 @@ impl SameCore {
     /// None where the system does not say where the first process runs, or keeps it from being moved: both then run anywhere.
     pub(crate) fn of(trusted: i32, candidate: i32) -> Option<Self> {
         let (kept, other) = (Pid::from_raw(trusted)?, Pid::from_raw(candidate)?);
-        let own = processor(&std::fs::read_to_string(format!("/proc/{trusted}/stat")).ok()?)?;
+        let last = processor(&std::fs::read_to_string(format!("/proc/{trusted}/stat")).ok()?)?;
+        let before = sched_getaffinity(Some(kept)).ok()?;
+        let (own, core) = claim(last, &before);
+        let mut same = Self { before: vec![(kept, before)], core };
         let mut only = CpuSet::new();
         only.set(own);
-        let mut same = Self { before: vec![(kept, sched_getaffinity(Some(kept)).ok()?)], core: core(Path::new(SYSTEM), own) };
         sched_setaffinity(Some(kept), &only).ok()?;
         sched_setaffinity(Some(other), &only).ok()?;
         for process in [kept, other] {
             let moved = threads(process).into_iter().filter(|&thread| thread != process).filter_map(|thread| leave(thread, &same.core));
             same.before.extend(moved);
         }
-        let mut off = OFF.lock().unwrap_or_else(PoisonError::into_inner);
-        off.push(same.core.clone());
-        keep_off(&off);
-        drop(off);
+        keep_off(&OFF.lock().unwrap_or_else(PoisonError::into_inner));
         Some(same)
     }
 }
@@ -94,6 +93,22 @@ fn leave(thread: Pid, core: &[usize]) -> Option<(Pid, CpuSet)> {
     Some((thread, before))
 }
 
+/// Claims a core for an evaluation whose process ran on `last`: which processor it is to have, and all that are the same core.
+fn claim(last: usize, allowed: &CpuSet) -> (usize, Vec<usize>) {
+    let mut off = OFF.lock().unwrap_or_else(PoisonError::into_inner);
+    let own = unclaimed(last, allowed, &off.concat());
+    let core = core(Path::new(SYSTEM), own);
+    off.push(core.clone());
+    (own, core)
+}
+
+/// The processor that a process ran on last, or the nearest one that is not claimed: a process of one GPU that sleeps may have been where another GPU is
+/// timed now. That of the process where all are claimed.
+fn unclaimed(last: usize, allowed: &CpuSet, claimed: &[usize]) -> usize {
+    let free = (0..CpuSet::MAX_CPU).filter(|&processor| allowed.is_set(processor) && !claimed.contains(&processor));
+    free.min_by_key(|processor| processor.abs_diff(last)).unwrap_or(last)
+}
+
 fn without(set: &CpuSet, processors: &[usize]) -> CpuSet {
     let mut others = *set;
     for &processor in processors {
@@ -130,20 +145,23 @@ mod tests {
     #[test]
     fn both_have_one_processor_and_this_program_none_of_their_core_until_they_are_let_go() {
         let own = || sched_getaffinity(None).unwrap();
-        let mut children = [sleeper(), sleeper()];
+        let children = [sleeper(), sleeper()];
         let before = (processors(&children[0]), own());
         let same = SameCore::of(children[0].id().cast_signed(), children[1].id().cast_signed()).unwrap();
         let of = |child: &Child| sched_getaffinity(Pid::from_raw(child.id().cast_signed())).unwrap();
         let (first, second, meanwhile, core) = (of(&children[0]), of(&children[1]), own(), same.core.clone());
         drop(same);
         let after = (processors(&children[0]), own());
-        for child in &mut children {
-            child.kill().and_then(|()| child.wait().map(drop)).unwrap();
-        }
+        let [mut living, mut gone] = children;
+        gone.kill().and_then(|()| gone.wait().map(drop)).unwrap();
+        let with_gone = SameCore::of(living.id().cast_signed(), gone.id().cast_signed()).is_none();
+        let after_that = (processors(&living), own());
+        living.kill().and_then(|()| living.wait().map(drop)).unwrap();
         let others = without(&before.1, &core);
         assert!(first.count() == 1 && second == first && core.iter().any(|&processor| first.is_set(processor)));
         assert!(meanwhile == if others.count() > 0 { others } else { before.1 });
         assert!(after == before);
+        assert!(with_gone && after_that == before, "nothing stays claimed where it cannot be had");
     }
 
     #[test]
@@ -153,6 +171,19 @@ mod tests {
         std::fs::create_dir_all(&topology).unwrap();
         std::fs::write(topology.join("thread_siblings_list"), "3,67\n").unwrap();
         assert_eq!((core(system.path(), 3), core(system.path(), 4)), (vec![3, 67], vec![4]));
+    }
+
+    #[test]
+    fn two_evaluations_have_different_cores_while_there_are_some() {
+        let mut allowed = CpuSet::new();
+        for processor in 2..8 {
+            allowed.set(processor);
+        }
+        assert_eq!(unclaimed(5, &allowed, &[]), 5);
+        assert_eq!(unclaimed(5, &allowed, &[1, 2]), 5, "another one has another core");
+        assert_eq!(unclaimed(5, &allowed, &[4, 5]), 6, "the nearest that is not of a claimed core");
+        assert_eq!(unclaimed(3, &allowed, &[2, 3]), 4, "of those that it may have");
+        assert_eq!(unclaimed(3, &allowed, &[2, 3, 4, 5, 6, 7]), 3, "shared where there is no other");
     }
 
     #[test]
