@@ -2,7 +2,7 @@
 
 use kernelwright_engine::{ToolRefusal, ToolServer};
 use kernelwright_evaluate::{BaselineChoice, EvaluateError, EvaluateRequest, Evaluator};
-use kernelwright_protocol::{BaselineKind, Evaluation};
+use kernelwright_protocol::{BaselineKind, Evaluation, Target};
 use serde_json::{Map, Value, json};
 
 use crate::exit::Exit;
@@ -72,6 +72,22 @@ impl Judge {
                 let value = server.call(arguments(request), say).await??;
                 serde_json::from_value(value).map_err(|error| server.not_understood(&error).into())
             }
+        }
+    }
+
+    /// The devices that a request for this target may go to, as far as they are known here; at least one.
+    pub fn devices(&self, target: Target) -> Vec<Target> {
+        match self {
+            Self::BuiltIn(evaluator) => evaluator.devices(target),
+            Self::Server(_) => vec![target],
+        }
+    }
+
+    /// The same judge for somebody else at the same time; none of a server, which is asked one thing after another.
+    pub fn shared(&self) -> Option<Self> {
+        match self {
+            Self::BuiltIn(evaluator) => Some(Self::BuiltIn(evaluator.clone())),
+            Self::Server(_) => None,
         }
     }
 

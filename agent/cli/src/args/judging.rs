@@ -131,9 +131,9 @@ pub struct SuiteRun {
     pub candidates: Option<PathBuf>,
     #[command(flatten)]
     pub rules: Rules,
-    /// How many problems at a time; only with --no-timing
-    #[arg(short, long, value_name = "N", default_value_t = 1, requires = "no_timing", help_heading = "Evaluation")]
-    pub jobs: u8,
+    /// How many problems at a time, only with --no-timing [default: one on each GPU that the target may be]
+    #[arg(short, long, value_name = "N", requires = "no_timing", help_heading = "Evaluation")]
+    pub jobs: Option<u8>,
     /// What one problem may take in all
     #[arg(long, value_name = "TIME", default_value = "30m", help_heading = "Evaluation")]
     pub problem_limit: String,

@@ -1,10 +1,11 @@
-//! Suites: many problems evaluated one after the other, with a log that says all there is to say about it.
+//! Suites: many problems evaluated, one after the other on each device, with a log that says all there is to say about it.
 //!
-//! [`source`] finds the problems, [`log`] is the only truth of what was done, [`run`] does what the log does not hold yet, and [`summary`]
-//! is a fold over it.
+//! [`source`] finds the problems, [`log`] is the only truth of what was done, [`run`] does what the log does not hold yet
+//! on all the [`seats`], and [`summary`] is a fold over it.
 
 pub mod log;
 pub mod run;
+pub mod seats;
 pub mod source;
 pub mod summary;
 

@@ -12,7 +12,8 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::Problem;
 use super::log::{Ending, Entry, Log, LogError, NoVerdict, Unjudged};
-use crate::judge::{Judge, JudgeError};
+use super::seats::Seat;
+use crate::judge::JudgeError;
 
 /// What is the same for every problem.
 #[derive(Clone, Debug)]
@@ -63,13 +64,13 @@ impl Plan {
         Task { problem, candidate, key: ContentHash::of(parts.concat()).as_str().to_owned() }
     }
 
-    fn request(&self, task: &Task, candidate: String) -> EvaluateRequest {
+    fn request(&self, task: &Task, candidate: String, target: Target) -> EvaluateRequest {
         let file_name = task.problem.path.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
         EvaluateRequest {
             problem_source: task.problem.source.clone(),
             problem_name: file_name.unwrap_or_else(|| format!("{}.py", task.problem.name)),
             candidate_source: candidate,
-            target: self.target,
+            target,
             options: self.options.clone(),
         }
     }
@@ -81,11 +82,11 @@ fn candidate_in(folder: &Path, name: &str) -> Option<String> {
     [name, last].iter().find_map(|name| std::fs::read_to_string(folder.join(format!("{name}.py"))).ok())
 }
 
-/// Evaluates the tasks, as many at a time as there are judges, and hands each entry to `told` once it is in the log.
+/// Evaluates the tasks, as many at a time as there are seats, and hands each entry to `told` once it is in the log.
 pub async fn run(
     plan: &Plan,
     tasks: Vec<Task>,
-    judges: Vec<Judge>,
+    seats: Vec<Seat>,
     log: &mut Log,
     stop: &StopToken,
     mut told: impl FnMut(&Entry) -> std::io::Result<()>,
@@ -93,8 +94,8 @@ pub async fn run(
     let queue = Arc::new(Mutex::new(VecDeque::from(tasks)));
     let (send, mut receive) = unbounded_channel();
     let mut workers = tokio::task::JoinSet::new();
-    for judge in judges {
-        workers.spawn(work(plan.clone(), Arc::clone(&queue), judge, stop.clone(), send.clone()));
+    for seat in seats {
+        workers.spawn(work(plan.clone(), Arc::clone(&queue), seat, stop.clone(), send.clone()));
     }
     drop(send);
     let mut halt = None;
@@ -120,31 +121,31 @@ pub async fn run(
 async fn work(
     plan: Plan,
     queue: Arc<Mutex<VecDeque<Task>>>,
-    mut judge: Judge,
+    mut seat: Seat,
     stop: StopToken,
     results: UnboundedSender<Result<Entry, JudgeError>>,
 ) {
     while !stop.is_stopping() {
         let Some(task) = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front() else { break };
         let result = tokio::select! {
-            result = one(&plan, &task, &mut judge) => result,
+            result = one(&plan, &task, &mut seat) => result,
             () = stop.abandoned() => break,
         };
         if results.send(result).is_err() {
             break;
         }
     }
-    judge.close().await;
+    seat.judge.close().await;
 }
 
-async fn one(plan: &Plan, task: &Task, judge: &mut Judge) -> Result<Entry, JudgeError> {
+async fn one(plan: &Plan, task: &Task, seat: &mut Seat) -> Result<Entry, JudgeError> {
     let started = Instant::now();
     let none = |status, reason: String| Ending::NoVerdict(NoVerdict { status, reason });
     let ending = match &task.candidate {
         None => none(Unjudged::NoCandidate, "the folder holds no candidate for it".to_owned()),
         Some(candidate) => {
-            let request = plan.request(task, candidate.clone());
-            match tokio::time::timeout(plan.limit, judge.evaluate(&request, &|_| {})).await {
+            let request = plan.request(task, candidate.clone(), seat.target);
+            match tokio::time::timeout(plan.limit, seat.judge.evaluate(&request, &|_| {})).await {
                 Ok(Ok(evaluation)) => Ending::Evaluation(Box::new(evaluation)),
                 Ok(Err(JudgeError::BuiltIn(error))) => of_error(error)?,
                 Ok(Err(error)) => return Err(error),

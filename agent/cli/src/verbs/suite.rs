@@ -12,12 +12,12 @@ use crate::args::{Chosen, Suite as Args, SuiteRun, SuiteVerb};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::judge::Judge;
 use crate::printer::{Printer, Tone};
 use crate::progress::Announcer;
 use crate::settings::{Settings, parse_duration};
 use crate::suite::log::{Entry, Log};
 use crate::suite::run::{Halt, Plan, Task};
+use crate::suite::seats::seats;
 use crate::suite::source::{Source, SourceError};
 use crate::suite::summary::{Summary, reason};
 use crate::suite::{Suite, run as runner};
@@ -122,11 +122,8 @@ fn evaluate(context: &Context, args: &SuiteRun) -> Result<Exit, Failure> {
     } else {
         runtime.block_on(async {
             interrupt::watch(stop.clone(), Announcer::of(printer))?;
-            let mut judges = Vec::new();
-            for _ in 0..usize::from(args.jobs.max(1)).min(left.len()) {
-                judges.push(Judge::open(&settings).await?);
-            }
-            let ended = runner::run(&plan, left, judges, &mut log, &stop, |entry| teller.tell(entry)).await;
+            let seats = seats(&settings, plan.options.measure, args.jobs, left.len()).await?;
+            let ended = runner::run(&plan, left, seats, &mut log, &stop, |entry| teller.tell(entry)).await;
             Ok::<_, Failure>(ended)
         })?
     };

@@ -47,10 +47,13 @@ impl Evaluator {
         Self { inner: Arc::new(inner) }
     }
 
-    /// The devices that a request for this target may go to; at least one.
+    /// The devices that a request for this target may go to; at least one. Those of a user's command are not known.
     #[must_use]
     pub fn devices(&self, target: Target) -> Vec<Target> {
-        self.inner.devices.choices(target)
+        match self.inner.settings.command {
+            Some(_) => vec![target],
+            None => self.inner.devices.choices(target),
+        }
     }
 
     /// Builds, checks and times one candidate. Dropping the future kills the candidate with everything it has started.
