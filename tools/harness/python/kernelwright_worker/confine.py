@@ -7,6 +7,7 @@ code that serves the helper as well. Layers are independent: one that cannot be 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import resource
 import signal
@@ -16,9 +17,10 @@ from typing import Any
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NAME, _PR_SET_SECCOMP = 1, 4, 15, 22
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NAME = 1, 4, 15
 _PR_CAPBSET_DROP, _PR_SET_SECUREBITS, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 24, 28, 38, 47
-_SECCOMP_MODE_FILTER = 2
+_SECCOMP_SET_MODE_FILTER, _SECCOMP_FILTER_FLAG_SPEC_ALLOW = 1, 4
+_SYS_SECCOMP = 317 if os.uname().machine == "x86_64" else 277
 _AMBIENT_CLEAR_ALL = 4
 #: No privileges for user 0, no privileges from a change of user; both locked.
 _SECUREBITS = 0x1 | 0x2 | 0x4 | 0x8
@@ -141,12 +143,18 @@ def _drop_capabilities() -> None:
 
 
 def _filter(programs: list[list[int]]) -> None:
-    """Installs seccomp filters; an instruction is one number, in the byte order of the machine."""
+    """Installs seccomp filters; an instruction is one number, in the byte order of the machine. Why what processors guess ahead stays allowed is said
+    in `syscalls.rs`."""
     for program in programs:
         instructions = struct.pack(f"={len(program)}Q", *program)
         code = ctypes.create_string_buffer(instructions, len(instructions))
         described = _Program(len(program), ctypes.addressof(code))
-        _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(described))
+        try:
+            _call(_SYS_SECCOMP, _SECCOMP_SET_MODE_FILTER, _SECCOMP_FILTER_FLAG_SPEC_ALLOW, ctypes.addressof(described))
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            _call(_SYS_SECCOMP, _SECCOMP_SET_MODE_FILTER, 0, ctypes.addressof(described))
 
 
 class _Program(ctypes.Structure):
