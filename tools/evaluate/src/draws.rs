@@ -21,13 +21,15 @@ pub(crate) enum DrawKind {
     Negative,
     /// Where rounding does not decide what larger inputs come to: some columns far up, some far down.
     Biased,
+    /// Under the same condition, where there are matrices: parts that have little to do with each other.
+    Blocked,
     Tiny,
     /// Where few numbers come of many inputs: a few elements decide.
     Uneven,
     Spiked,
     /// Where inputs are the same in every draw: other values in those.
     Filled,
-    /// Where there are masks: an empty row and some full ones.
+    /// Where there are masks: an empty row, some full and some padded ones.
     Masked,
     /// Where there are integers: those of few places in all others.
     Skewed,
@@ -61,6 +63,7 @@ impl DrawKind {
             Self::Shifted => "shifted",
             Self::Negative => "negative",
             Self::Biased => "biased",
+            Self::Blocked => "blocked",
             Self::Tiny => "tiny",
             Self::Uneven => "uneven",
             Self::Spiked => "spiked",

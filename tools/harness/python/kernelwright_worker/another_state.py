@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 
 from .layout import overlaps, same_bits, window_of
 
-#: How far values are from what they were, as a part of it; of a zero, or what is as good as one, itself. Positive ones stay positive.
+#: How far values are from what they were, as a part of it; of a zero, or what is as good as one, itself.
 _LEAST, _MOST, _NOTHING = 0.2, 0.5, 0.05
 #: Values whose rms is smaller than this are as good as zero; those of the widest layers' usual beginnings are larger.
 _TINY = 1e-3
@@ -104,8 +104,19 @@ def varied(state: Mapping[str, Tensor], seed: int) -> dict[str, Tensor]:
 
 
 def other_values(state: Mapping[str, Tensor], seed: int) -> dict[str, Tensor]:
-    """Other values for all of these. Those of equal tensors that were set by hand are equal; of tensors that were drawn at random each has its own."""
-    return {name: _moved(tensor, seed ^ zlib.crc32(name.encode())) if _mark(tensor) is None else _other(tensor, seed) for name, tensor in state.items()}
+    """Other values for all of these. Those of equal tensors that were set by hand are equal; of tensors that were drawn at random each has its own.
+
+    Under an even seed half of a scale's elements are negative, as training may leave them; what is equal to a norm's statistics, which no variance can be
+    told from, keeps its sign.
+    """
+    statistics = {_key(tensor) for name, tensor in state.items() if _leaf(name) in _STATISTICS}
+
+    def other(name: str, tensor: Tensor) -> Tensor:
+        if _mark(tensor) is None:
+            return _moved(tensor, seed ^ zlib.crc32(name.encode()))
+        return _other(tensor, seed, turns=seed % 2 == 0 and _key(tensor) not in statistics)
+
+    return {name: other(name, tensor) for name, tensor in state.items()}
 
 
 @contextmanager
@@ -353,11 +364,15 @@ def _moved(tensor: Tensor, seed: int) -> Tensor:
     return (values + _SOME * values.square().mean().sqrt() * change).to(tensor.dtype).to(tensor.device)
 
 
-def _other(tensor: Tensor, seed: int) -> Tensor:
-    size, change = _change(tensor, zlib.crc32(repr(_key(tensor)).encode()) ^ seed)
+def _other(tensor: Tensor, seed: int, turns: bool) -> Tensor:
+    own = zlib.crc32(repr(_key(tensor)).encode()) ^ seed
+    size, change = _change(tensor, own)
     value = _value(tensor)
     if value is not None:
         other = (1 + change) * value if abs(value) >= _NOTHING else math.copysign(1.0, value) * size if value else change
+        if turns:
+            _size, sign = _change(tensor, own + 1)
+            other = other.copysign(sign)
     else:
         values = tensor.detach().cpu().to(change.dtype)
         other = torch.where(values.abs() < _NOTHING, change, (1 + change) * values)

@@ -6,6 +6,7 @@ draw (`structure.py`).
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,6 +28,7 @@ LABELS = {
     "shifted": "shifted by one standard deviation",
     "negative": "all far below zero",
     "biased": "some columns far above what they were, some far below",
+    "blocked": "blocks of large and of small values",
     "structured": "equal rows, a block of zeros, rows in order, sign flips",
     "unsigned": "equal rows, a block of zeros, rows in order",
     "special": "denormals, zeros, a NaN and an inf",
@@ -34,7 +36,7 @@ LABELS = {
     "uneven": "all but a few elements far smaller",
     "spiked": "a few elements far larger",
     "filled": "other values in what is the same in every draw",
-    "masked": "an empty row of each mask and some full ones",
+    "masked": "an empty row of each mask, some full and some padded ones",
     "skewed": "integers from a few places in all others",
     "lower": "integers down to one",
     "wide": "integers of more digits",
@@ -70,6 +72,10 @@ _FAR_BELOW = 200.0
 #: Columns of `biased` draws move by one of these, in standard deviations: a gate that was open for a few steps then is for hundreds. A short way down, too: what
 #: lies just before the first place of an image or a table is rounded to another one than what lies behind the last.
 _BIASES = (-5.0, 5.0, -1.0, 0.0)
+#: Matrices of `blocked` draws have at least so many rows and columns; a quarter of the rows and half of the columns make a block. Blocks lie so many standard deviations
+#: from the mean, about as far as values do, and what is left of the values' own differences is one part in so many.
+_FEWEST_IN_BLOCKS, _BLOCK_ROWS, _BLOCK_COLUMNS = 8, 4, 2
+_BLOCKS_APART, _WITHIN_BLOCKS = 1.2, 8
 #: One element in so many changes in draws in place, by such a factor, in one run of them. Of those that become far larger there are few, in one row: they
 #: decide all the same, and a look at some of the elements sees them less often. A look at one in thirty sees each run, but seldom an element alone: those of
 #: `opposed` lie anywhere, three of them, or one in so many where that is more.
@@ -162,6 +168,29 @@ def _bias(elements: Tensor, random_numbers: random.Random) -> None:
     move(elements[:half], elements.dim() - 1)
     if half is not None:
         move(elements[half:], 1)
+
+
+def can_block(tensor: Tensor) -> bool:
+    """Whether a `blocked` draw changes it."""
+    return can_scale(tensor) and not tensor.is_complex() and tensor.dim() > 1 and min(tensor.shape[-2:]) >= _FEWEST_IN_BLOCKS
+
+
+def _block(elements: Tensor) -> None:
+    """Every matrix falls into two parts that have little to do with each other, one larger than the other: the values are as large and about as far apart as they
+    were, and an iteration takes several times as many steps. Nothing leaves the range of what was there."""
+    if not can_block(elements):
+        return
+    mean, spread = float(elements.mean(dtype=torch.float64)), _spread(elements)
+    lowest, highest = (float(end) for end in elements.aminmax())
+    if not math.isfinite(highest - lowest):
+        return
+    apart = min(_BLOCKS_APART * spread, (1 - 1 / _WITHIN_BLOCKS) * min(highest - mean, mean - lowest))
+    rows, columns = elements.shape[-2] // _BLOCK_ROWS, elements.shape[-1] // _BLOCK_COLUMNS
+    elements.sub_(mean).mul_(1 / _WITHIN_BLOCKS).add_(mean - apart)
+    for part in (elements[..., :rows, :columns], elements[..., rows:, columns:]):
+        part.add_(2 * apart)
+    # What rounding does to the smallest may make it negative.
+    elements.clamp_(lowest, highest)
 
 
 def _negate(elements: Tensor) -> None:
@@ -334,6 +363,7 @@ _CHANGES: dict[str, Callable[[Tensor], None]] = {
     "small": _make_small,
     "shifted": _shift,
     "negative": _negate,
+    "blocked": _block,
     "structured": _structure,
     "special": _specialise,
     "tiny": _shrink,

@@ -2,8 +2,8 @@
 
 The problem's own function says so where it returns what `torch.randint` gave. Then any such numbers are inputs that it may give, and those that tell
 most come in a draw of their own: the first and the last (a word taken for padding, a length of zero), multiples of the sizes that blocks have, what is
-just below a power of two, and the same ones several times (updates of one place that are lost). By chance they may come once in thousands of draws. Where there are
-so many that all come anyway, what never comes is the same extreme one in nearly all of a row or column, which is what sums of them have to hold.
+just below a power of two, and the same ones several times (updates of one place that are lost). By chance they may come once in thousands of draws. A row of nothing but the
+first, or the last, never comes by chance. Where there are so many that all come anyway, what never comes either is the same extreme one in nearly all of a row or column, which is what sums of them have to hold.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 _FEWEST, _OFTEN = 3, 16
 #: Of each dimension this part has the largest number of a range in nearly all places; these many stay what they were.
 _EXTREME, _STAYS = 4, 1 / 32
+#: Of so many rows two hold one number each.
+_FEWEST_ROWS = 8
 #: Of many numbers half are those that tell most, of up to so many all but these: they may be the borders of parts, which then are as large and as small as
 #: they can be.
 _FEW, _OTHERS_OF_FEW, _OTHERS = 256, 1 / 16, 1 / 2
@@ -148,6 +150,7 @@ def ranged(inputs: list[Any], device: torch.device, seed: int, ranges: tuple[Ran
                 part = length // _EXTREME
                 elements.narrow(dimension, numbers.randrange(length - part + 1), part).fill_(range_.largest())
             elements.copy_(torch.where(stays, drawn, elements))
+            _fill_rows(elements, range_, numbers)
             return copy
         telling = torch.tensor(range_.telling(numbers))
         if count <= 2 * telling.numel():
@@ -157,6 +160,15 @@ def ranged(inputs: list[Any], device: torch.device, seed: int, ranges: tuple[Ran
         values = telling[torch.randint(telling.numel(), elements.shape, generator=generator)].to(device, elements.dtype)
         others = torch.rand(elements.shape, generator=generator) < (_OTHERS_OF_FEW if count <= _FEW else _OTHERS)
         elements.copy_(torch.where(others.to(device), elements, values))
+        _fill_rows(elements, range_, numbers)
         return copy
 
     return map_tensors(inputs, changed)
+
+
+def _fill_rows(elements: Tensor, range_: Range, numbers: random.Random) -> None:
+    """One row holds nothing but the first number, and one nothing but the last: of words, nothing but padding."""
+    rows = elements.numel() // elements.shape[-1] if elements.dim() > 1 else 1
+    if rows >= _FEWEST_ROWS:
+        for row, number in zip(numbers.sample(range(rows), 2), (range_.low, range_.high - 1)):
+            elements[indices_of(torch.tensor([row]), elements.shape[:-1])] = number

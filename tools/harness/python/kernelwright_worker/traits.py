@@ -25,6 +25,8 @@ from .trees import floats_of, map_floats, map_tensors, tensors_of
 _MANY_INTEGERS = 16
 #: A mask has so many rows, or more: one of them is made empty, one in so many full, and most stay.
 _FEWEST_ROWS, _FULL = 4, 8
+#: Of so many rows two are made empty up to an end.
+_FEWEST_PADDED = 6
 #: Integers are skewed in rows of so many or more, towards so many places: fewer may be lengths, and what depends on them would no longer fit.
 _FEWEST_SKEWED, _PLACES = 64, 4
 #: Integers are numbers, and neither indices nor lengths, if one in so many is below zero, and so many different ones are: one or two, such as -1 and -100,
@@ -119,15 +121,24 @@ class Traits:
         return map_floats(map_tensors(inputs, changed), another)
 
     def masked(self, inputs: list[Any], device: torch.device, seed: int) -> list[Any]:
-        """One row of every mask is empty and one of eight full, but for what each row has in every draw: there are more than there usually are, too."""
+        """One row of every mask is empty and one of eight full, but for what each row has in every draw: there are more than there usually are, too. Of two rows
+        half or more is empty, the first part of one and the last of the other, as padding has it."""
         masks, random_numbers = iter(self.masks), random.Random(seed)
 
         def changed(tensor: Tensor) -> Tensor:
             copy, elements = editable_copy(tensor, device)
             mask = next(masks, None)
             if mask is not None and elements.shape == tensor.shape:
-                empty, *full = random_numbers.sample(range(_rows(tensor)), 1 + max(1, _rows(tensor) // _FULL))
-                for chosen, values in (([empty], mask.always), (full, ~mask.never)):
+                rows, length = _rows(tensor), tensor.shape[-1]
+                count = max(1, rows // _FULL)
+                empty, *others = random_numbers.sample(range(rows), min(rows, 1 + count + 2))
+                full, padded = others[:count], others[count:] if rows >= _FEWEST_PADDED else []
+                changes = [([empty], mask.always), (full, ~mask.never)]
+                places = torch.arange(length)
+                for row, order in zip(padded, (places, places.flip(0))):
+                    begins = length - 1 - random_numbers.randrange(max(1, length // 2))
+                    changes.append(([row], mask.always | ~mask.never & (order >= begins).to(mask.never.device)))
+                for chosen, values in changes:
                     elements[indices_of(torch.tensor(chosen), tensor.shape[:-1])] = values.to(device)
             return copy
 

@@ -19,7 +19,7 @@ from .arena import write_arena
 from .channel import Reply, WorkerError
 from .compare import NanRule, Size, is_rounding_alone, sizes
 from .device import Device
-from .draws import LABELS, SPIKES, transform
+from .draws import LABELS, SPIKES, can_block, transform
 from .layout import Layout, can_scale, same_bits
 from .outputs import agree, leaves
 from .problem import Problem
@@ -32,7 +32,7 @@ from .trees import encode, tensors_of
 
 #: Draws of finite inputs that are none of the problem's own.
 _ELSEWHERE = (
-    *("scaled", "structured", "unsigned", "small", "shifted", "negative", "biased", "tiny", "uneven", "spiked"),
+    *("scaled", "structured", "unsigned", "small", "shifted", "negative", "biased", "blocked", "tiny", "uneven", "spiked"),
     *("masked", "skewed", "lower", "wide", "tied", "ranged", "raised"),
 )
 #: What an output that cancels counts as at least, as a part of what it is on the problem's own draw.
@@ -265,6 +265,10 @@ class Trials:
     def bears_biases(self, inputs: list[Any], baseline: Any) -> bool:
         """Whether a draw with columns far above and below what they were says something."""
         return any(map(can_scale, tensors_of(inputs))) and self._raised_decides(inputs, baseline) is None
+
+    def bears_blocks(self, inputs: list[Any], baseline: Any) -> bool:
+        """Whether a draw of matrices that fall into parts says something."""
+        return any(map(can_block, tensors_of(inputs))) and self._raised_decides(inputs, baseline) is None
 
     def _raised_decides(self, inputs: list[Any], baseline: Any) -> str | None:
         """Why a draw with a few far larger elements decides nothing, if so."""

@@ -145,6 +145,7 @@ class _Loaded:
             "device_memory": self._device.free_memory(),
             "more_draws": [
                 *(("biased",) if self._trials.bears_biases(inputs, outputs) else ()),
+                *(("blocked",) if self._trials.bears_blocks(inputs, outputs) else ()),
                 *(_OF_REDUCTIONS if reduces(inputs, [outputs, self._reference.of_written(inputs)]) else ()),
                 *self._trials.traits.draws(inputs),
             ],

@@ -39,6 +39,15 @@ class OtherNames(nn.Module):
 
 
 class States(unittest.TestCase):
+    def test_signs_of_scales_turn_under_an_even_seed_but_of_what_may_be_a_variance(self) -> None:
+        scales = {"norm.weight": torch.ones(64), "slope": torch.tensor([0.25])}
+        norm = {"bn.weight": torch.ones(64), "bn.running_var": torch.ones(64), "other.weight": torch.ones(32)}
+        for seed in (6, 7):
+            signs = {name: bool((other < 0).any()) for name, other in {**varied(scales, seed), **varied(norm, seed)}.items()}
+            self.assertEqual([signs[name] for name in ("norm.weight", "other.weight", "bn.weight", "bn.running_var")], [seed == 6] * 2 + [False] * 2)
+        first, again = (varied(scales, 6)["norm.weight"] for _ in range(2))
+        self.assertTrue(torch.equal(first, again) and bool(((first.abs() > 0.49) & (first.abs() < 1.51)).all()))
+
     def test_what_holds_one_finite_value_holds_others(self) -> None:
         state = Norms().state_dict()
         others = varied(state, 7)

@@ -64,7 +64,7 @@ class Constants(unittest.TestCase):
 
 
 class Masks(unittest.TestCase):
-    def test_one_row_is_empty_and_one_of_eight_is_full(self) -> None:
+    def test_one_row_is_empty_and_one_of_eight_is_full_and_two_are_padded(self) -> None:
         (mask,), traits = both(lambda: [torch.rand(3, 8, 40) < 0.5])
         self.assertEqual(traits.draws([mask]), ["masked"])
         for name in DEVICES:
@@ -73,7 +73,11 @@ class Masks(unittest.TestCase):
             self.assertIsNone(skipped)
             rows = changed.cpu().flatten(0, -2)
             self.assertTrue(bool((~rows).all(-1).any()) and bool(rows.all(-1).any()))
-            self.assertEqual(int((rows != mask.flatten(0, -2)).any(-1).sum()), 1 + 24 // 8)
+            self.assertEqual(int((rows != mask.flatten(0, -2)).any(-1).sum()), 1 + 24 // 8 + 2)
+            steps = rows[~(~rows).all(-1) & ~rows.all(-1)].int().diff(dim=-1)
+            padded = steps[(steps != 0).sum(-1) == 1]
+            self.assertEqual(sorted(padded.sum(-1).tolist()), [-1, 1], "at the end of one row, at the beginning of the other")
+            self.assertTrue(bool((padded[padded.sum(-1) > 0].argmax(-1) >= 19).all() and (padded[padded.sum(-1) < 0].argmin(-1) <= 20).all()), "half or more")
 
     def test_columns_that_are_always_the_same_stay_so(self) -> None:
         def make() -> list[Tensor]:

@@ -150,6 +150,19 @@ class Draws(unittest.TestCase):
             self.assertTrue(bool((one_sign[0] >= 0).all() and (one_sign[1] <= 0).all()))
             self.assertFalse(torch.equal(one_sign[2], given[0, 0]))
 
+    def test_matrices_fall_into_parts_within_their_range(self) -> None:
+        for name in DEVICES:
+            device = torch.device(name)
+            for given in (torch.rand(3, 64, 80, device=name), torch.randn(64, 80, device=name), torch.randn(64, 80, device=name).exp()):
+                ((drawn,), _skipped) = draws.transform([given], "blocked", device)
+                own, other = drawn[..., :16, :40].flatten(), drawn[..., :16, 40:].flatten()
+                self.assertGreater(float(own.min()), float(other.max() if given.min() >= 0 and given.max() <= 1 else other.quantile(0.9)))
+                self.assertAlmostEqual(float(drawn.mean()), float(given.mean()), delta=0.05 * float(given.std()))
+                self.assertTrue(bool(drawn.min() >= given.min() and drawn.max() <= given.max()))
+                self.assertGreater(int(drawn.unique().numel()), given.numel() // 2, "they still differ")
+            few = [torch.randn(64, device=name), torch.randn(6, 64, device=name), torch.ones(9, 9, device=name)]
+            self.assertTrue(all(torch.equal(a, b) for a, b in zip(draws.transform(few, "blocked", device)[0], few)))
+
     def test_some_rows_are_in_order(self) -> None:
         for name in DEVICES:
             given = torch.rand(64, 3, 50, device=name)
