@@ -2,8 +2,9 @@
 
 The problem's own function says so where it returns what `torch.randint` gave. Then any such numbers are inputs that it may give, and those that tell
 most come in a draw of their own: the first and the last (a word taken for padding, a length of zero), multiples of the sizes that blocks have, what is
-just below a power of two, and the same ones several times (updates of one place that are lost). By chance they may come once in thousands of draws. A row of nothing but the
-first, or the last, never comes by chance. Where there are so many that all come anyway, what never comes either is the same extreme one in nearly all of a row or column, which is what sums of them have to hold.
+just below a power of two, and the same ones several times (updates of one place that are lost). By chance they may come once in thousands of draws.
+What never comes is a row of nothing but the first, or the last; and where there are so many that all come anyway, the same extreme one in nearly all of
+a row or column, which is what sums of them have to hold.
 """
 
 from __future__ import annotations

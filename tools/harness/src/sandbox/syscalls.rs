@@ -155,8 +155,8 @@ pub(super) fn filter(backend: Backend) -> Result<(), String> {
     Ok(())
 }
 
-/// Installs one filter. A kernel older than 5.16 takes it for a sign that the process needs protection from what processors guess ahead, and slows it by several
-/// per cent, unless it is told not to: a candidate would be slower than the same code in the problem's process, which has no filter.
+/// Installs one filter. A kernel older than 5.16 takes it for a wish that processors guess less ahead for the process, which slows it, unless it is told not to:
+/// a candidate would be slower than the same code in the problem's process, which has no filter.
 fn install(program: &BpfProgram) -> io::Result<()> {
     let length = u16::try_from(program.len()).map_err(io::Error::other)?;
     let described = libc::sock_fprog { len: length, filter: program.as_ptr().cast::<libc::sock_filter>().cast_mut() };
