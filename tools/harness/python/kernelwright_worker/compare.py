@@ -23,6 +23,8 @@ _FEW_INTEGERS, _MORE, _MANY, _RARE = 2, 8, 4096, 100_000
 _ROUNDED_RUNS, _MOST_INTEGERS = 4, 50
 #: Errors as large as the baseline's isolated ones: so many times as many as it has, and so many more. The figure that stands for too many.
 _AS_MANY, _FEW_ISOLATED, _TOO_MANY = 4, 8, 10.0
+#: Where TF32 is allowed so many elements, or one in so many, may be off by so many times the limit.
+_FEW_TAILS, _TAIL_ONE_IN, _TAIL = 2, 2048, 2.5
 #: An output of which this part may be noise, on average, says little.
 _MOST_NOISE = 0.5
 #: That part of an output what is not finite may have spread to, so that enough is left to be right.
@@ -309,6 +311,8 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
     if wrong is not None:
         if int(wrong.sum()) <= few_of(wrong.numel()):
             _excuse_neighbours(expected, scale, (e_parts, a_parts), path, wrong)
+        if expected.precision is Precision.TF32 and baseline.dtype == torch.float32:
+            _excuse_tail(scale, e_parts, a_parts, wrong)
         if expected.nan.admits_anything and bool(wrong.any()):
             _excuse_without_nan(expected, scale, a_parts, path, wrong)
         if not bool(wrong.any()):
@@ -346,6 +350,17 @@ def _excuse_neighbours(expected: Expected, scale: Scale, parts: tuple[Tensor, Te
         moved = torch.maximum(moved, (there - exact).abs().nan_to_num(posinf=0.0))
         excused = (scale.ratio(given, there) <= 1) | (given == there) | ((given - exact).abs() <= moved)
         wrong[at[excused]] = False
+
+
+def _excuse_tail(scale: Scale, exact: Tensor, given: Tensor, wrong: Tensor) -> None:
+    """Clears those that are off by no more than operands of ten bits are in a few of many products: where columns differ in size, the largest errors are twice
+    what the size of a whole output says. Operands of seven bits are off by more in one element of a hundred."""
+    at = wrong.nonzero().reshape(-1)
+    if wrong.numel() < FEW or at.numel() > max(_FEW_TAILS, wrong.numel() // _TAIL_ONE_IN):
+        return
+    e, a = (part.reshape(-1)[at].to(torch.float64) for part in (exact, given))
+    error = (a - e).abs()
+    wrong[at[error.isfinite() & (error <= _TAIL * scale.relative * (scale.size + e.abs()))]] = False
 
 
 def _decided_by_nan(expected: Expected, scale: Scale, baseline: Tensor, given: Tensor, path: str) -> Tensor | None:

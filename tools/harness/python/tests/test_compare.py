@@ -38,6 +38,12 @@ def noise(like: torch.Tensor, part: float) -> torch.Tensor:
     return like + part * like.square().mean().sqrt() * torch.randn(like.shape, generator=torch.Generator().manual_seed(1)).clamp(-2, 2) / 2
 
 
+def rounded(tensor: torch.Tensor, bits: int) -> torch.Tensor:
+    """With so many bits behind the first one."""
+    half = 1 << (22 - bits)
+    return ((tensor.contiguous().view(torch.int32) + half) & ~(2 * half - 1)).view(torch.float32)
+
+
 class Floats(Cases):
     def setUp(self) -> None:
         torch.manual_seed(0)
@@ -49,6 +55,27 @@ class Floats(Cases):
         self.check(self.x.bfloat16(), (self.x * 1.005).bfloat16(), None)
         self.check(self.x.half(), (self.x * 1.001).half(), None)
         self.check(self.x.double(), self.x.float().double() * (1 + 1e-6), "elements differ")
+
+    def test_products_of_ten_bits_pass_where_columns_differ_in_size_and_those_of_seven_do_not(self) -> None:
+        # Products of few terms, some of them equal, as in a `structured` draw.
+        for rows, terms in ((1024, 64), (2048, 16)):
+            a, b = torch.randn(rows, terms), torch.randn(terms, rows)
+            b[: terms // 4] = b[0].clone()
+            b[:, 0] *= 3
+            exact = a.double() @ b.double()
+
+            def wrong(bits: int) -> list:
+                product = rounded(a, bits) @ rounded(b, bits)
+                return compare(Expected(a @ b, exact), product, "output").mismatches
+
+            self.assertEqual(wrong(10), [])
+            self.assertIn("elements differ", wrong(7)[0]["detail"])
+            # As few that are further off than that are not for rounding.
+            for off, passes in ((1.5, True), (4.0, False)):
+                lost = (a @ b).clone()
+                lost[5, 7] += off * 2.2e-3 * (exact.abs().mean() + exact[5, 7].abs())
+                self.assertEqual(not compare(Expected(a @ b, exact), lost, "output").mismatches, passes)
+                self.assertTrue(compare(Expected(a @ b, exact, precision=Precision.FULL), lost, "output").mismatches)
 
     def test_the_tolerance_follows_the_scale(self) -> None:
         tiny = self.x * 1e-3
