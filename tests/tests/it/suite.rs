@@ -72,6 +72,30 @@ fn a_command_of_the_users_own_takes_the_evaluators_place() {
 }
 
 #[test]
+fn what_finds_no_memory_beside_others_is_done_again_alone() {
+    let home = tempfile::tempdir().unwrap();
+    for name in ["a", "b", "c", "d", "e"] {
+        fs::write(home.path().join(format!("{name}.py")), DOUBLE.replace("x * 2", &format!("x * 2  # {name}"))).unwrap();
+    }
+    // There is memory for one at a time.
+    let script = "cat > /dev/null\nif mkdir taken 2> /dev/null; then\n  sleep 0.5; rmdir taken\n  echo '{\"speedup\": 2.0, \"original_time\": 1.0, \"optimized_time\": 0.5, \"error\": null}'\n\
+        else\n  echo refused >> refused\n  echo '{\"error\": \"OutOfMemoryError: CUDA out of memory.\"}'\nfi\n";
+    fs::write(home.path().join("evaluator.sh"), script).unwrap();
+    let args = ["a.py", "b.py", "c.py", "d.py", "e.py", "--no-timing", "--evaluator", "sh evaluator.sh"];
+    let crowded = run(home.path(), &[&args[..], &["--jobs", "3", "--json"]].concat());
+    assert!(fs::read_to_string(home.path().join("refused")).is_ok_and(|refused| !refused.is_empty()), "{crowded:?}");
+    assert_eq!(crowded.code, Some(0), "{crowded:?}");
+    assert!(crowded.stderr.contains("found no memory beside others on the same device: done again, one at a time"), "{}", crowded.stderr);
+    assert_eq!(lines(&crowded).iter().filter(|line| line["type"] == "result").count(), 5, "{}", crowded.stdout);
+    // Alone, it is the problem's or the candidate's own.
+    fs::create_dir(home.path().join("taken")).unwrap();
+    let alone = run(home.path(), &[&args[..], &["--jobs", "1", "--fresh"]].concat());
+    assert_eq!(alone.code, Some(11), "{alone:?}");
+    assert!(alone.stdout.contains("a  faulted: fails in run: OutOfMemoryError"), "{}", alone.stdout);
+    assert!(!alone.stderr.contains("done again"), "{}", alone.stderr);
+}
+
+#[test]
 fn an_mcp_server_takes_the_evaluators_place() {
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("double.py"), DOUBLE).unwrap();

@@ -113,17 +113,28 @@ impl Samples {
     }
 
     fn is_quiet(&self, pair: usize) -> bool {
-        self.waited.get(pair).is_none_or(|share| *share <= QUIET)
+        self.disturbed(pair) <= QUIET
     }
 
     fn quiet(&self) -> Vec<usize> {
         (0..self.pairs()).filter(|&pair| self.is_quiet(pair)).collect()
     }
 
-    /// The quiet pairs, or all where there are too few of those.
+    /// The quiet pairs, or the half of all that was disturbed least where there are too few of those.
     fn counting(&self) -> Vec<usize> {
         let quiet = self.quiet();
-        if quiet.len() >= FEWEST_PAIRS { quiet } else { (0..self.pairs()).collect() }
+        if quiet.len() >= FEWEST_PAIRS {
+            return quiet;
+        }
+        let mut pairs: Vec<usize> = (0..self.pairs()).collect();
+        pairs.sort_by(|&one, &other| self.disturbed(one).total_cmp(&self.disturbed(other)));
+        pairs.truncate(FEWEST_PAIRS.max(pairs.len() / 2));
+        pairs.sort_unstable();
+        pairs
+    }
+
+    fn disturbed(&self, pair: usize) -> f64 {
+        self.waited.get(pair).copied().unwrap_or(0.0)
     }
 
     /// The times of pairs that count, of the contender that is the fastest in them.
@@ -305,7 +316,8 @@ mod tests {
         assert_eq!((counted.speedup(), counted.ratios.len()), ((2.0, (2.0, 2.0)), 6));
         assert_eq!((samples.wants_quiet(), samples.disturbance()), (false, None));
         samples.note_wait(0, 0.3);
-        assert_eq!(samples.counted(&CONTENDERS[..1]).ratios.len(), 9, "too few are left");
+        let counted = samples.counted(&CONTENDERS[..1]);
+        assert_eq!((counted.ratios.len(), counted.speedup().0), (6, 2.0), "too few are left: those that were disturbed least");
         assert!(samples.wants_quiet());
         for pair in 0..9 {
             samples.note_wait(pair, 0.1);

@@ -223,7 +223,7 @@ pub(crate) async fn measure(
             }
             if purpose == Use::Time {
                 samples.candidate.push(timed.per_call);
-                samples.note_wait(pair, timed.waited);
+                samples.note_wait(pair, timed.disturbed);
             }
             samples.clocks.push(timed.clock);
         }
@@ -303,6 +303,9 @@ pub(crate) struct Timed {
     /// What its threads waited for processors, as a share of its time; on a GPU also what whoever timed it did, and what it is charged for afterwards, which
     /// may be that as well.
     pub(crate) waited: f64,
+    /// The same with what it is charged for afterwards in any case: who has no processor when it is to be stopped, or to tell where outputs lie, is charged for
+    /// milliseconds of other work, and a batch that was says nothing where others were not. Where all were, it counts.
+    disturbed: f64,
     /// Whether calls wrote their outputs where those of other calls lay.
     overwritten: bool,
     pub(crate) unverified: Option<Unverified>,
@@ -342,11 +345,9 @@ pub(crate) async fn time_candidate(
     let allowed = overhead + telling(backend, returned, calls.len(), wall);
     let afterwards = stopping.saturating_sub(to_stop(backend)) + asked.saturating_sub(allowed);
     let charged = time_of(wall, overhead, inner) + afterwards;
+    let disturbed = disturbance(waits, denied + afterwards, wall);
     // On a CPU all threads of the candidate are looked at, and nobody stays awake for it.
-    let waited = match backend {
-        Backend::Cpu => waits,
-        Backend::Cuda => waits.max((denied + afterwards).as_secs_f64() / wall.as_secs_f64().max(1e-9)),
-    };
+    let waited = if backend == Backend::Cpu { waits } else { disturbed };
     let lasting = outputs.lasting();
     let chosen = checks.choose(&lasting, late, turn);
     let is_returned = |&call: &usize| outputs.call(call).zip(placed.call(call)).is_some_and(|(own, given)| share_memory(&own.1, &given.1));
@@ -364,9 +365,16 @@ pub(crate) async fn time_candidate(
         per_call: charged.as_secs_f64().max(1e-9) / calls.len() as f64,
         clock: disagreement(wall.saturating_sub(overhead), inner),
         waited,
+        disturbed,
         overwritten: lasting.contains(&false),
         unverified,
     })
+}
+
+/// What kept a batch of `wall` from being what it is, as a share of it: what its threads have waited, of which `waits` is a share already, or what it was denied and
+/// charged.
+fn disturbance(waits: f64, charged: Duration, wall: Duration) -> f64 {
+    waits.max(charged.as_secs_f64() / wall.as_secs_f64().max(1e-9))
 }
 
 /// Compares what timed calls have left behind with what the reference gives.
@@ -421,6 +429,16 @@ async fn time_baselines(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_batch_that_is_charged_for_more_than_itself_is_disturbed() {
+        let percent = |waits, charged| disturbance(waits, Duration::from_micros(charged), Duration::from_millis(5)) * 100.0;
+        // To be stopped it needs a processor, which others had in the last two.
+        assert_eq!(
+            [(0.02, 0), (0.02, 3_000), (0.8, 3_000)].map(|(waits, charged)| format!("{:.0}", percent(waits, charged))),
+            ["2", "60", "80"]
+        );
+    }
 
     #[test]
     fn nothing_is_gained_by_doing_the_work_when_asked_for_it() {

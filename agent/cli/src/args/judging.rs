@@ -131,7 +131,8 @@ pub struct SuiteRun {
     pub candidates: Option<PathBuf>,
     #[command(flatten)]
     pub rules: Rules,
-    /// How many problems at a time, only with --no-timing [default: one on each GPU that the target may be]
+    /// How many problems at a time, only with --no-timing; what finds no memory beside others is done again alone [default: one on each GPU that the target
+    /// may be]
     #[arg(short, long, value_name = "N", requires = "no_timing", help_heading = "Evaluation")]
     pub jobs: Option<u8>,
     /// What one problem may take in all

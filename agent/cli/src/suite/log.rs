@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use kernelwright_evaluate::EvaluateError;
 use kernelwright_harness::Exit;
-use kernelwright_protocol::{Evaluation, Nanoseconds};
+use kernelwright_protocol::{Evaluation, Nanoseconds, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// One problem of a suite that was dealt with.
@@ -83,19 +83,35 @@ impl Ending {
         }
     }
 
+    /// Whether there was too little memory, which others may have had.
+    pub fn is_out_of_memory(&self) -> bool {
+        match self {
+            Self::NoVerdict(none) => none.status == Unjudged::TooLarge,
+            Self::Evaluation(evaluation) => match &evaluation.verdict {
+                Verdict::BuildFailed(fault) | Verdict::Faulted(fault) => {
+                    speaks_of_memory(&fault.summary) || speaks_of_memory(&fault.diagnostics)
+                }
+                _ => false,
+            },
+        }
+    }
+
     /// What an error says about the problem; the error itself where it is about the machine, and no other problem would fare better.
     pub fn of_error(error: EvaluateError) -> Result<Self, EvaluateError> {
-        let memory = |text: &str| ["allocate memory", "out of memory", "MemoryError"].iter().any(|words| text.contains(words));
         let status = match &error {
             EvaluateError::ProblemSlow { .. } => Unjudged::TooSlow,
-            EvaluateError::ProblemCrashed { exit, tail } if matches!(exit, Exit::Signal(9)) || memory(tail) => Unjudged::TooLarge,
-            EvaluateError::Problem(refusal) if memory(&refusal.message) => Unjudged::TooLarge,
+            EvaluateError::ProblemCrashed { exit, tail } if matches!(exit, Exit::Signal(9)) || speaks_of_memory(tail) => Unjudged::TooLarge,
+            EvaluateError::Problem(refusal) if speaks_of_memory(&refusal.message) => Unjudged::TooLarge,
             EvaluateError::Problem(_) | EvaluateError::ProblemCrashed { .. } => Unjudged::ProblemInvalid,
             _ => return Err(error),
         };
         let reason = error.to_string().lines().next().unwrap_or_default().to_owned();
         Ok(Self::NoVerdict(NoVerdict { status, reason }))
     }
+}
+
+fn speaks_of_memory(text: &str) -> bool {
+    ["allocate memory", "out of memory", "MemoryError"].iter().any(|words| text.contains(words))
 }
 
 /// A log that is being written.

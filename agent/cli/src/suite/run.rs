@@ -2,17 +2,18 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use kernelwright_engine::StopToken;
 use kernelwright_evaluate::{EvaluateError, EvaluateRequest, Options};
 use kernelwright_protocol::{ContentHash, Target};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
 
 use super::Problem;
 use super::log::{Ending, Entry, Log, LogError, NoVerdict, Unjudged};
-use super::seats::Seat;
+use super::seats::{Seat, one_for_each_device, share_devices};
 use crate::judge::JudgeError;
 
 /// What is the same for every problem.
@@ -82,60 +83,113 @@ fn candidate_in(folder: &Path, name: &str) -> Option<String> {
     [name, last].iter().find_map(|name| std::fs::read_to_string(folder.join(format!("{name}.py"))).ok())
 }
 
-/// Evaluates the tasks, as many at a time as there are seats, and hands each entry to `told` once it is in the log.
+/// What is told of a run while it goes on.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// This is in the log now.
+    Done(&'a Entry),
+    /// So many tasks found no memory, which others on the same device had. They begin again, one at a time.
+    Again(usize),
+}
+
+/// What is left to do.
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<Task>,
+    /// Tasks for which there was no memory while others had some.
+    put_off: Vec<Task>,
+}
+
+/// Evaluates the tasks, as many at a time as there are seats, and tells of each entry once it is in the log. What finds no memory beside others on its device
+/// is done again alone: only then is it too large.
 pub async fn run(
     plan: &Plan,
     tasks: Vec<Task>,
     seats: Vec<Seat>,
     log: &mut Log,
     stop: &StopToken,
-    mut told: impl FnMut(&Entry) -> std::io::Result<()>,
+    mut tell: impl FnMut(Event<'_>) -> std::io::Result<()>,
 ) -> Result<(), Halt> {
-    let queue = Arc::new(Mutex::new(VecDeque::from(tasks)));
-    let (send, mut receive) = unbounded_channel();
-    let mut workers = tokio::task::JoinSet::new();
-    for seat in seats {
-        workers.spawn(work(plan.clone(), Arc::clone(&queue), seat, stop.clone(), send.clone()));
-    }
-    drop(send);
-    let mut halt = None;
-    while let Some(result) = receive.recv().await {
-        let written = result.map_err(Halt::Failed).and_then(|entry| {
+    let mut note = |event: Event<'_>| {
+        if let Event::Done(entry) = event {
             log.append(entry.clone()).map_err(Halt::Log)?;
-            told(&entry).map_err(|_| Halt::Unread)
-        });
-        if let Err(failed) = written {
-            // What the others are at is still finished and written.
-            stop.save_and_stop();
-            halt.get_or_insert(failed);
+        }
+        tell(event).map_err(|_| Halt::Unread)
+    };
+    let queue = Arc::new(Mutex::new(Queue { waiting: tasks.into(), put_off: vec![] }));
+    let (mut ended, seats) = round(plan, &queue, seats, stop, &mut note).await;
+    let (mut alone, others) = one_for_each_device(seats);
+    close(others).await;
+    let put_off = std::mem::take(&mut lock(&queue).put_off);
+    if ended.is_ok() && !put_off.is_empty() {
+        ended = note(Event::Again(put_off.len()));
+        lock(&queue).waiting.extend(put_off);
+        if ended.is_ok() {
+            (ended, alone) = round(plan, &queue, alone, stop, &mut note).await;
         }
     }
-    let left = !queue.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
-    match halt {
-        Some(halt) => Err(halt),
-        None if left || stop.is_abandoned() => Err(Halt::Interrupted),
-        None => Ok(()),
+    close(alone).await;
+    ended?;
+    if stop.is_abandoned() || !lock(&queue).waiting.is_empty() { Err(Halt::Interrupted) } else { Ok(()) }
+}
+
+/// Works until nothing waits any more, and returns the seats.
+async fn round(
+    plan: &Plan,
+    queue: &Arc<Mutex<Queue>>,
+    seats: Vec<Seat>,
+    stop: &StopToken,
+    note: &mut impl FnMut(Event<'_>) -> Result<(), Halt>,
+) -> (Result<(), Halt>, Vec<Seat>) {
+    let is_crowded = share_devices(&seats);
+    let (send, mut receive) = unbounded_channel();
+    let mut workers = JoinSet::new();
+    for seat in seats {
+        workers.spawn(work(plan.clone(), Arc::clone(queue), seat, is_crowded, stop.clone(), send.clone()));
     }
+    drop(send);
+    let mut ended = Ok(());
+    while let Some(result) = receive.recv().await {
+        if let Err(failed) = result.map_err(Halt::Failed).and_then(|entry| note(Event::Done(&entry))) {
+            // What the others are at is still finished and written.
+            stop.save_and_stop();
+            ended = ended.and(Err(failed));
+        }
+    }
+    (ended, workers.join_all().await)
 }
 
 async fn work(
     plan: Plan,
-    queue: Arc<Mutex<VecDeque<Task>>>,
+    queue: Arc<Mutex<Queue>>,
     mut seat: Seat,
+    is_crowded: bool,
     stop: StopToken,
     results: UnboundedSender<Result<Entry, JudgeError>>,
-) {
+) -> Seat {
     while !stop.is_stopping() {
-        let Some(task) = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front() else { break };
+        let Some(task) = lock(&queue).waiting.pop_front() else { break };
         let result = tokio::select! {
             result = one(&plan, &task, &mut seat) => result,
             () = stop.abandoned() => break,
         };
-        if results.send(result).is_err() {
+        if is_crowded && result.as_ref().is_ok_and(|entry| entry.ending.is_out_of_memory()) {
+            lock(&queue).put_off.push(task);
+        } else if results.send(result).is_err() {
             break;
         }
     }
-    seat.judge.close().await;
+    seat
+}
+
+fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn close(seats: Vec<Seat>) {
+    for seat in seats {
+        seat.judge.close().await;
+    }
 }
 
 async fn one(plan: &Plan, task: &Task, seat: &mut Seat) -> Result<Entry, JudgeError> {

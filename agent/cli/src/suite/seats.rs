@@ -1,5 +1,7 @@
 //! Who judges at the same time, and where: what is timed has a device to itself.
 
+use std::collections::HashSet;
+
 use kernelwright_protocol::Target;
 
 use crate::failure::Failure;
@@ -30,6 +32,18 @@ pub async fn seats(settings: &Settings, timed: bool, jobs: Option<u8>, left: usi
         seats.push(Seat { judge, target });
     }
     Ok(seats)
+}
+
+/// The first seat on each device, and all others.
+pub fn one_for_each_device(seats: Vec<Seat>) -> (Vec<Seat>, Vec<Seat>) {
+    let mut taken = HashSet::new();
+    seats.into_iter().partition(|seat| taken.insert(seat.target))
+}
+
+/// Whether several sit on one device.
+pub fn share_devices(seats: &[Seat]) -> bool {
+    let targets: HashSet<_> = seats.iter().map(|seat| seat.target).collect();
+    targets.len() < seats.len()
 }
 
 fn places(devices: Vec<Target>, jobs: Option<u8>, left: usize) -> Vec<Target> {

@@ -15,8 +15,8 @@ use crate::interrupt;
 use crate::printer::{Printer, Tone};
 use crate::progress::Announcer;
 use crate::settings::{Settings, parse_duration};
-use crate::suite::log::{Entry, Log};
-use crate::suite::run::{Halt, Plan, Task};
+use crate::suite::log::Log;
+use crate::suite::run::{Event, Halt, Plan, Task};
 use crate::suite::seats::seats;
 use crate::suite::source::{Source, SourceError};
 use crate::suite::summary::{Summary, reason};
@@ -123,7 +123,7 @@ fn evaluate(context: &Context, args: &SuiteRun) -> Result<Exit, Failure> {
         runtime.block_on(async {
             interrupt::watch(stop.clone(), Announcer::of(printer))?;
             let seats = seats(&settings, plan.options.measure, args.jobs, left.len()).await?;
-            let ended = runner::run(&plan, left, seats, &mut log, &stop, |entry| teller.tell(entry)).await;
+            let ended = runner::run(&plan, left, seats, &mut log, &stop, |event| teller.tell(event)).await;
             Ok::<_, Failure>(ended)
         })?
     };
@@ -188,7 +188,14 @@ struct Teller {
 }
 
 impl Teller {
-    fn tell(&mut self, entry: &Entry) -> std::io::Result<()> {
+    fn tell(&mut self, event: Event<'_>) -> std::io::Result<()> {
+        let entry = match event {
+            Event::Done(entry) => entry,
+            Event::Again(count) => {
+                self.printer.say(format!("{count} found no memory beside others on the same device: done again, one at a time"));
+                return Ok(());
+            }
+        };
         self.done += 1;
         let status = entry.ending.status();
         let tone = if status == "correct" { Tone::Plain } else { Tone::Bad };
