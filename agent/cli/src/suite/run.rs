@@ -121,9 +121,10 @@ pub async fn run(
     let (mut alone, others) = one_for_each_device(seats);
     close(others).await;
     let put_off = std::mem::take(&mut lock(&queue).put_off);
-    if ended.is_ok() && !put_off.is_empty() {
-        ended = note(Event::Again(put_off.len()));
-        lock(&queue).waiting.extend(put_off);
+    let again = put_off.len();
+    lock(&queue).waiting.extend(put_off);
+    if again > 0 && ended.is_ok() && !stop.is_stopping() {
+        ended = note(Event::Again(again));
         if ended.is_ok() {
             (ended, alone) = round(plan, &queue, alone, stop, &mut note).await;
         }
