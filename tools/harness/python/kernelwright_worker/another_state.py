@@ -32,8 +32,12 @@ _TINY = 1e-3
 _RULE = 0.7
 #: A look at so many elements tells most weights, which are drawn at random.
 _FIRST = 64
-#: What makes one value of a tensor that is there already. `constant_` is told of whole, by the name of its argument.
-_FILLING = (Tensor.zero_, Tensor.fill_, Tensor.copy_, nn.init.constant_, torch.eye)
+#: What makes one value of a tensor that is there already, or values next to nothing: drawn so, or made small. What `nn.init` wraps is told of whole, by the
+#: name of its argument.
+_FILLING = (
+    *(Tensor.zero_, Tensor.fill_, Tensor.copy_, nn.init.constant_, torch.eye),
+    *(Tensor.normal_, Tensor.uniform_, nn.init.normal_, nn.init.uniform_, Tensor.mul_, Tensor.__imul__, Tensor.div_, Tensor.__itruediv__, Tensor.clamp_),
+)
 #: How far random weights go, as a part of how large they are on average: far enough to show, and not so far that a recurrence grows without end.
 _SOME = 0.3
 #: Of random weights so many elements are moved at most, the smallest tensors first: it takes both sides a second.
@@ -44,6 +48,8 @@ _ROWS, _ORTHOGONAL = 8, 1e-4
 _FEWEST_IN_ROW, _ROWS_AT_ONCE = 4, 1024
 #: A number that somebody has written down has few digits; one that was drawn at random has them all.
 _WRITTEN_DIGITS = 4
+#: Fewer elements than this that were drawn at random look as if they were set by hand often enough: of a single number one draw in some hundred does.
+_TOLD_ALONE = 16
 _NORMS = torch.nn.modules.batchnorm._NormBase
 _STATISTICS = ("running_mean", "running_var")
 
@@ -96,6 +102,17 @@ def variable(module: nn.Module, state: Mapping[str, Tensor]) -> dict[str, Tensor
     found.sort(key=lambda item: item[1].numel())
     sizes = accumulate(tensor.numel() for _name, tensor in found)
     return {**set_by_hand(own), **{name: tensor for (name, tensor), size in zip(found, sizes) if size <= _MOVED}}
+
+
+def needs_another_draw(tensor: Tensor) -> bool:
+    """Whether what looks as if it was set by hand may have been drawn at random: only another draw tells then. Zeros and ones are never drawn."""
+    mark = _mark(tensor)
+    return mark is not None and tensor.numel() < _TOLD_ALONE and mark not in (-1.0, 0.0, 1.0)
+
+
+def is_drawn(tensor: Tensor, again: object) -> bool:
+    """Whether another draw came to something else; where there is none, that is not known, and it counts as set by hand."""
+    return isinstance(again, Tensor) and _is_plain(again) and not same_bits(tensor.detach().cpu(), again.detach().cpu())
 
 
 def varied(state: Mapping[str, Tensor], seed: int) -> dict[str, Tensor]:

@@ -132,10 +132,7 @@ class Problem:
         is_numpy = self._uses_numpy(init, seed)
         if is_numpy and self.trains:
             raise WorkerError("problem_shape", "construct", "numpy has no gradients: `backward = True` needs a reference in torch")
-        seed_all(seed)
-        with self.reported("problem_run", "construct"):
-            arguments = forms.arrays_for(init) if is_numpy else init
-            model = self._reference if self._model is None else self._model(*arguments)
+        model = self._constructed(forms.arrays_for(init) if is_numpy else init, seed)
         if not callable(model):
             raise WorkerError("problem_shape", "construct", f"`Model` gives {type(model).__name__}, which cannot be called")
         with self.reported("problem_run", "construct"):
@@ -145,6 +142,16 @@ class Problem:
         self.form = Form(is_numpy, names if self.trains else None)
         adapted = self.form.around(self._inner, device.torch)
         return adapted if isinstance(adapted, nn.Module) else self._inner
+
+    def state_drawn_again(self, init: list[Any], seed: int) -> dict[str, Any]:
+        """The state, by name and on the CPU, of another module that is built alike under another seed; what is no module has none."""
+        module = self._constructed(init, seed)
+        return module.state_dict() if isinstance(module, nn.Module) else {}
+
+    def _constructed(self, arguments: list[Any], seed: int) -> Any:
+        seed_all(seed)
+        with self.reported("problem_run", "construct"):
+            return self._reference if self._model is None else self._model(*arguments)
 
     def inner(self, module: nn.Module) -> nn.Module:
         """The problem's own module inside of what `build` has made of it."""

@@ -73,12 +73,15 @@ class Reference:
     def __init__(self, problem: Problem, init: list[Any], seed: int, device: Device) -> None:
         self._problem = problem
         self._device = device
+        self._init, self._seed = init, seed
         self.module = problem.build(init, seed, device)
         self._initial = self._state()
         #: What a module with state of its own is put back to before every run; of others nothing, since weights take memory.
         self._snapshot = Snapshot([])
         #: The module's own values of what holds others for the time being.
         self._replaced: dict[str, Tensor] = {}
+        #: Which tensors of a few elements only look as if they were set by hand; None until somebody asks.
+        self._drawn: set[str] | None = None
         #: Whether calls change the module.
         self.is_stateful = False
         #: Whether a call's outputs depend on the calls before it: every call that is compared begins with the initial state.
@@ -173,7 +176,18 @@ class Reference:
 
     def variable_state(self) -> dict[str, Tensor]:
         """What of it is to hold other values in another state."""
-        return another_state.variable(self._problem.inner(self.module), self.initial_state())
+        found = another_state.variable(self._problem.inner(self.module), self.initial_state())
+        if self._drawn is None:
+            self._drawn = self._drawn_at_random({name: tensor for name, tensor in found.items() if another_state.needs_another_draw(tensor)})
+        return {name: tensor for name, tensor in found.items() if name not in self._drawn}
+
+    def _drawn_at_random(self, state: dict[str, Tensor]) -> set[str]:
+        """The names of what holds something else in a module that is built under another seed."""
+        try:
+            again = self._problem.state_drawn_again(self._init, self._seed + 1) if state else {}
+        except WorkerError:
+            return set()
+        return {name for name, tensor in state.items() if another_state.is_drawn(tensor, again.get(name))}
 
     def replace_state(self, others: dict[str, Tensor]) -> None:
         """Holds these values in the place of its own, and its own again in the place of those that were replaced before."""

@@ -146,8 +146,31 @@ class States(unittest.TestCase):
                 packed = Packed().packed
             self.assertTrue(torch.equal(packed, varied(state, 7)["weight"].t()), policy)
 
+    def test_what_is_drawn_next_to_nothing_is_known_while_a_module_is_built(self) -> None:
+        def made_small(bias: nn.Parameter) -> None:
+            with torch.no_grad():
+                bias *= 1e-5
+
+        class Packed(nn.Module):
+            def __init__(self, begin: object) -> None:
+                super().__init__()
+                torch.manual_seed(1)
+                layer = nn.Linear(8, 64)
+                begin(layer.bias)
+                self.packed = layer.bias.detach().clone()
+
+        beginnings = (
+            lambda bias: nn.init.normal_(bias, std=1e-6), lambda bias: nn.init.trunc_normal_(bias, std=1e-5), lambda bias: nn.init.uniform_(bias, -1e-6, 1e-6),
+            lambda bias: bias.data.normal_(0.0, 1e-6), lambda bias: bias.data.mul_(1e-5), lambda bias: bias.data.div_(1e5), made_small,
+        )
+        for begin in beginnings:
+            state = {"bias": Packed(begin).packed}
+            for policy in POLICIES:
+                with built_with(state, 7, policy):
+                    self.assertTrue(torch.equal(Packed(begin).packed, varied(state, 7)["bias"]), policy)
+
     def test_a_number_that_was_drawn_at_random_is_no_value_that_somebody_chose(self) -> None:
-        state = {"drawn": torch.rand(1), "chosen": torch.tensor([0.07]), "small": torch.tensor(1e-6), "drawn_short": torch.rand(1).to(torch.bfloat16) / 3 + 0.34}
+        state = {"drawn": torch.tensor([0.73210937]), "chosen": torch.tensor([0.07]), "small": torch.tensor(1e-6), "drawn_short": torch.tensor([0.57], dtype=torch.bfloat16)}
         self.assertEqual(set(varied(state, 1)), {"chosen", "small"})
         self.assertTrue(0.19 < float(varied(state, 1)["small"]) < 0.51, "what is next to nothing comes to count")
 
@@ -257,6 +280,20 @@ class References(unittest.TestCase):
             self.assertTrue(torch.equal(made.initial_state()["norm.weight"].cpu(), torch.ones(8)), "its own state is still known")
             made.replace_state({})
             self.assertTrue(torch.equal(made.run(inputs)[0], before))
+
+    def test_another_draw_tells_what_a_few_elements_hold_by_chance(self) -> None:
+        drawn = """
+        self.written = torch.nn.Parameter(torch.randint(100, 1000, (1,)) / 1000)
+        self.near_zero = torch.nn.Parameter(1e-5 * torch.randn(3))
+        self.chosen = torch.nn.Parameter(torch.tensor([0.07]))
+        self.slope = torch.nn.PReLU(3)
+        self.gates = torch.nn.Parameter(1e-5 * torch.randn(64))
+"""
+        source = PROBLEM.format(statement="pass").replace("        self.register_buffer", drawn + "        self.register_buffer")
+        made = Reference(Problem(source, "p"), [], 1, Device("cpu"))
+        hidden = {"written", "near_zero"}
+        self.assertTrue(hidden <= set(varied(made.initial_state(), 3)), "of one draw alone nobody can tell")
+        self.assertEqual(set(made.variable_state()), {"norm.weight", "norm.bias", "chosen", "slope.weight", "gates"})
 
     def test_a_state_that_goes_from_call_to_call_is_noticed(self) -> None:
         for device in DEVICES:
