@@ -1,9 +1,9 @@
 //! Whether a candidate does what the module does in another state than the one it is built in.
 //!
 //! Scales of one, biases of zero, running statistics and closed gates do nothing until somebody trains the module, and layers that begin as copies of
-//! one are the same until then: a candidate that makes use of it is right on every draw of inputs. So both sides hold other values there for one trial. A candidate that packs or folds its state while it is built,
-//! or at its first call, cannot follow that; it is built once more, in a process of its own, with those values from the beginning. Which of its tensors
-//! stand for the module's is told in one way and then in another: it has to be right by either.
+//! one are the same until then: a candidate that makes use of it is right on every draw of inputs. So both sides hold other values there for one trial.
+//! A candidate that packs or folds its state while it is built, or at its first call, cannot follow that; it is built once more, in a process of its own,
+//! with those values from the beginning. Which of its tensors stand for the module's is told in one way after another: it has to be right by one of them.
 //!
 //! Whichever process is right goes on in that state, and so does the problem's: what is timed is what was right there.
 
@@ -76,7 +76,7 @@ impl Case<'_> {
             // It has crashed, or nothing can be said; there is nobody left to be asked.
             return judged.unwrap_or(Ok(()));
         }
-        for policy in [Policy::ByValue, Policy::ByName] {
+        for policy in [Policy::ByValue, Policy::ByName, Policy::OfAny] {
             if matches!(judged, Some(Ok(()))) {
                 break;
             }

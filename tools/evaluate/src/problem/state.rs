@@ -43,11 +43,12 @@ pub(crate) struct OtherState {
     pub(crate) policy: Policy,
 }
 
-/// See `another_state.py`.
+/// See `built_in_state.py`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Policy {
     ByValue,
     ByName,
+    OfAny,
 }
 
 impl OtherState {
@@ -55,6 +56,7 @@ impl OtherState {
         let policy = match self.policy {
             Policy::ByValue => "by value",
             Policy::ByName => "by name",
+            Policy::OfAny => "of any",
         };
         json!({"seed": self.seed, "names": self.names, "policy": policy})
     }

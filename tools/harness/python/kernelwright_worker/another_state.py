@@ -8,19 +8,14 @@ set by hand they follow from what a tensor holds, its shape and its dtype, not f
 from __future__ import annotations
 
 import math
-import weakref
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from functools import wraps
+from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules import module as registration
-from torch.overrides import TorchFunctionMode
 
 from .layout import overlaps, same_bits, window_of
 
@@ -32,12 +27,6 @@ _TINY = 1e-3
 _RULE = 0.7
 #: A look at so many elements tells most weights, which are drawn at random.
 _FIRST = 64
-#: What makes one value of a tensor that is there already, or values next to nothing: drawn so, or made small. What `nn.init` wraps is told of whole, by the
-#: name of its argument.
-_FILLING = (
-    *(Tensor.zero_, Tensor.fill_, Tensor.copy_, nn.init.constant_, torch.eye),
-    *(Tensor.normal_, Tensor.uniform_, nn.init.normal_, nn.init.uniform_, Tensor.mul_, Tensor.__imul__, Tensor.div_, Tensor.__itruediv__, Tensor.clamp_),
-)
 #: How far random weights go, as a part of how large they are on average: far enough to show, and not so far that a recurrence grows without end.
 _SOME = 0.3
 #: Of random weights so many elements are moved at most, the smallest tensors first: it takes both sides a second.
@@ -48,20 +37,16 @@ _ROWS, _ORTHOGONAL = 8, 1e-4
 _FEWEST_IN_ROW, _ROWS_AT_ONCE = 4, 1024
 #: A number that somebody has written down has few digits; one that was drawn at random has them all.
 _WRITTEN_DIGITS = 4
-#: Fewer elements than this that were drawn at random look as if they were set by hand often enough: of a single number one draw in some hundred does.
+#: Fewer elements than this that were drawn at random may look as if they were set by hand, and a single number always does.
 _TOLD_ALONE = 16
 _NORMS = torch.nn.modules.batchnorm._NormBase
-_STATISTICS = ("running_mean", "running_var")
-
-#: Ways to tell which tensors of a module that is being built stand for those of the reference: by what they hold, or by the last part of their
-#: names as well and no more of them than there are. Neither is always right, and who leaves state out is wrong by both.
-POLICIES = ("by value", "by name")
+STATISTICS = ("running_mean", "running_var")
 
 
 def trained(module: nn.Module) -> set[str]:
     """The names of what training changes: parameters, and the statistics of norms. Other buffers are constants, which a kernel may know."""
     norms = {name: part for name, part in module.named_modules() if isinstance(part, _NORMS)}
-    statistics = {f"{name}.{own}" if name else own for name in norms for own in _STATISTICS}
+    statistics = {f"{name}.{own}" if name else own for name in norms for own in STATISTICS}
     return statistics | {name for name, _parameter in module.named_parameters()}
 
 
@@ -71,7 +56,8 @@ def has_statistics(module: nn.Module) -> bool:
 
 
 def set_by_hand(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The floating tensors of a state that hold one finite value each which was not drawn at random, one but for a few elements, or next to nothing."""
+    """The floating tensors of a state that hold one finite value each, one but for a few elements, or next to nothing. A few elements may have been drawn at
+    random all the same: see `needs_another_draw`."""
     return {name: tensor for name, tensor in state.items() if _mark(tensor) is not None}
 
 
@@ -80,10 +66,10 @@ def dependent(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     matrices with orthogonal rows or columns, and such of which a row comes twice."""
     alike: dict[tuple[object, ...], list[str]] = {}
     for name, tensor in state.items():
-        if tensor.is_floating_point() and tensor.dtype.itemsize >= 2 and tensor.numel() > 1 and _is_plain(tensor):
+        if tensor.is_floating_point() and tensor.dtype.itemsize >= 2 and tensor.numel() > 1 and is_plain(tensor):
             alike.setdefault((tuple(tensor.shape), tensor.dtype, *tensor.detach().reshape(-1)[:_ROWS].tolist()), []).append(name)
     copies = {name for names in alike.values() if len(names) > 1 and all(same_bits(state[names[0]], state[name]) for name in names) for name in names}
-    rows = [tensor.detach() for tensor in state.values() if tensor.is_floating_point() and tensor.dim() > 1 and _is_plain(tensor)]
+    rows = [tensor.detach() for tensor in state.values() if tensor.is_floating_point() and tensor.dim() > 1 and is_plain(tensor)]
     follows = (_is_orthogonal, _has_equal_rows, lambda tensor: any(_are_sizes(tensor, other) for other in rows))
     found = {
         name: state[name] for names in alike.values() for name in names if name in copies or any(told(state[name].detach()) for told in follows)
@@ -112,7 +98,7 @@ def needs_another_draw(tensor: Tensor) -> bool:
 
 def is_drawn(tensor: Tensor, again: object) -> bool:
     """Whether another draw came to something else; where there is none, that is not known, and it counts as set by hand."""
-    return isinstance(again, Tensor) and _is_plain(again) and not same_bits(tensor.detach().cpu(), again.detach().cpu())
+    return isinstance(again, Tensor) and is_plain(again) and not same_bits(tensor.detach().cpu(), again.detach().cpu())
 
 
 def varied(state: Mapping[str, Tensor], seed: int) -> dict[str, Tensor]:
@@ -126,121 +112,14 @@ def other_values(state: Mapping[str, Tensor], seed: int) -> dict[str, Tensor]:
     Under an even seed half of a scale's elements are negative, as training may leave them; what is equal to a norm's statistics, which no variance can be
     told from, keeps its sign.
     """
-    statistics = {_key(tensor) for name, tensor in state.items() if _leaf(name) in _STATISTICS}
+    statistics = {key_of(tensor) for name, tensor in state.items() if leaf_of(name) in STATISTICS}
 
     def other(name: str, tensor: Tensor) -> Tensor:
         if _mark(tensor) is None:
             return _moved(tensor, seed ^ zlib.crc32(name.encode()))
-        return _other(tensor, seed, turns=seed % 2 == 0 and _key(tensor) not in statistics)
+        return _other(tensor, seed, turns=seed % 2 == 0 and key_of(tensor) not in statistics)
 
     return {name: other(name, tensor) for name, tensor in state.items()}
-
-
-@contextmanager
-def built_with(state: Mapping[str, Tensor], seed: int, policy: str) -> Iterator[None]:
-    """Has modules that are built meanwhile hold the other values from the beginning, where they hold what tensors of `state` do.
-
-    So a candidate that packs or folds its state while it is built, under whatever names, is asked for nothing that it cannot do.
-    """
-    # What was drawn at random is another thing in every module that is built: it comes by its name afterwards.
-    building = _Building(state, varied(state, seed), policy)
-
-    def registered(_parent: nn.Module, name: str, child: Any) -> None:
-        with suppress(Exception):
-            building.register(name, child)
-
-    def applied(apply: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(apply)
-        def wrapper(module: nn.Module, *arguments: Any, **named: Any) -> Any:
-            result = apply(module, *arguments, **named)
-            with suppress(Exception):
-                # Tensors of another dtype lie elsewhere.
-                building.register("", module)
-            return result
-
-        return wrapper
-
-    with ExitStack() as stack:
-        for register in (
-            registration.register_module_parameter_registration_hook,
-            registration.register_module_buffer_registration_hook,
-            registration.register_module_module_registration_hook,
-        ):
-            stack.callback(register(registered).remove)
-        stack.callback(setattr, nn.Module, "_apply", nn.Module._apply)
-        nn.Module._apply = applied(nn.Module._apply)  # type: ignore[method-assign]
-        stack.enter_context(_Watched(building))
-        yield
-
-
-class _Building:
-    """Tensors of modules that are being built, and what takes their place."""
-
-    def __init__(self, state: Mapping[str, Tensor], others: Mapping[str, Tensor], policy: str) -> None:
-        self._others = {_key(state[name]): other for name, other in others.items()}
-        self._left = Counter((_key(state[name]), _leaf(name)) for name in others)
-        self._leaves = {_leaf(name) for name in others}
-        self._by_name = policy == POLICIES[1]
-        #: By where their memory begins; another tensor may come to lie there once one is gone.
-        self._known: dict[int, tuple[weakref.ref[Tensor], str]] = {}
-        #: What those stand for that were replaced.
-        self._taken: dict[int, tuple[weakref.ref[Tensor], tuple[Any, str]]] = {}
-
-    def register(self, name: str, child: Any) -> None:
-        """Notes a tensor, or those of a module, and replaces what they hold."""
-        if isinstance(child, nn.Module):
-            for part in child.modules():
-                for own, tensor in [*part._parameters.items(), *part._buffers.items()]:
-                    self._register(own, tensor)
-        else:
-            self._register(name, child)
-
-    def _register(self, leaf: str, tensor: Any) -> None:
-        if isinstance(tensor, Tensor) and _is_plain(tensor) and self._stands_for_state(leaf, tensor):
-            self._known[tensor.untyped_storage().data_ptr()] = weakref.ref(tensor), leaf
-            self._replace(leaf, tensor)
-
-    def _stands_for_state(self, leaf: str, tensor: Tensor) -> bool:
-        return leaf in self._leaves if self._by_name else isinstance(tensor, nn.Parameter) or leaf in self._leaves or leaf in _STATISTICS
-
-    def filled(self, tensor: object) -> None:
-        """Replaces what a known tensor holds now that it was filled, itself or through another over the same memory."""
-        if isinstance(tensor, Tensor) and _is_plain(tensor):
-            known, leaf = self._known.get(tensor.untyped_storage().data_ptr(), (None, ""))
-            own = known() if known is not None else None
-            if own is not None and own.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr():
-                self._leave(own)
-                self._replace(leaf, own)
-
-    def _leave(self, tensor: Tensor) -> None:
-        """What is written over stands for nothing any more: memory that nobody has written yet may hold zeros by chance."""
-        taken, place = self._taken.pop(tensor.untyped_storage().data_ptr(), (None, None))
-        if taken is not None and place is not None and taken() is tensor:
-            self._left[place] += 1
-
-    def _replace(self, leaf: str, tensor: Tensor) -> None:
-        key = _key(tensor)
-        other = self._others.get(key)
-        if other is None or self._by_name and not self._left[key, leaf]:
-            return
-        self._left[key, leaf] -= 1
-        self._taken[tensor.untyped_storage().data_ptr()] = weakref.ref(tensor), (key, leaf)
-        with torch.no_grad():
-            tensor.copy_(other)
-
-
-class _Watched(TorchFunctionMode):
-    def __init__(self, building: _Building) -> None:
-        super().__init__()
-        self._building = building
-
-    def __torch_function__(self, function: Any, _types: Any, arguments: Any = (), named: Any = None) -> Any:
-        named = named or {}
-        result = function(*arguments, **named)
-        if function in _FILLING:
-            with suppress(Exception):
-                self._building.filled(named.get("out", arguments[0] if arguments else named.get("tensor")))
-        return result
 
 
 class Snapshot:
@@ -278,22 +157,22 @@ def _is_strided(tensor: Tensor) -> bool:
     return not uninitialised and tensor.layout is torch.strided and tensor.device.type in ("cpu", "cuda")
 
 
-def _is_plain(tensor: Tensor) -> bool:
+def is_plain(tensor: Tensor) -> bool:
     """Whether its values can be read and written like those of any tensor."""
     return type(tensor) in (Tensor, nn.Parameter) and _is_strided(tensor) and not tensor.is_inference() and not overlaps(tensor)
 
 
-def _leaf(name: str) -> str:
+def leaf_of(name: str) -> str:
     return name.rpartition(".")[2]
 
 
 def _value(tensor: Tensor) -> float | None:
-    """What every element of a floating tensor is; nothing where they differ, where that is not finite, or was drawn at random."""
-    if not tensor.is_floating_point() or tensor.dtype.itemsize < 2 or not tensor.numel() or not _is_plain(tensor):
+    """What every element of a floating tensor is; nothing where they differ, or that is not finite."""
+    if not tensor.is_floating_point() or tensor.dtype.itemsize < 2 or not tensor.numel() or not is_plain(tensor):
         return None
     flat = tensor.detach().reshape(-1)
     first = float(flat[0])
-    if first - first != 0.0 or flat.numel() == 1 and not _is_written(first, tensor.dtype):
+    if first - first != 0.0:
         return None
     # Weights, which are most of a state, are told by their first elements.
     return first if all(bool((part == flat[0]).all()) for part in (flat[:64], flat)) else None
@@ -309,12 +188,16 @@ def _is_written(value: float, dtype: torch.dtype) -> bool:
 def _mark(tensor: Tensor) -> float | tuple[str, int] | None:
     """What is told of a tensor that was set by hand: its value, or that it is next to nothing or an identity, and of which bits; nothing of others."""
     value = _value(tensor)
-    if value is not None or not tensor.is_floating_point() or tensor.dtype.itemsize < 2 or not tensor.numel() or not _is_plain(tensor):
+    if value is not None or not tensor.is_floating_point() or tensor.dtype.itemsize < 2 or not tensor.numel() or not is_plain(tensor):
         return value
     flat = tensor.detach().reshape(-1)
     first = flat[:_FIRST].cpu()
     kind = next((name for name, holds in (("tiny", _is_tiny), ("two", _has_a_rule)) if holds(first) and holds(flat)), None)
-    return kind and (kind, zlib.crc32(flat.contiguous().view(torch.uint8).cpu().numpy().tobytes()))
+    return kind and (kind, _bits(flat))
+
+
+def _bits(flat: Tensor) -> int:
+    return zlib.crc32(flat.detach().contiguous().view(torch.uint8).cpu().numpy().tobytes())
 
 
 def _is_orthogonal(tensor: Tensor) -> bool:
@@ -363,8 +246,15 @@ def _has_a_rule(flat: Tensor) -> bool:
     return is_few and int(counts.max()) >= _RULE * flat.numel() and all(_is_written(float(value), flat.dtype) for value in values)
 
 
-def _key(tensor: Tensor) -> tuple[object, ...]:
-    return _mark(tensor), tuple(tensor.shape), str(tensor.dtype)
+def key_of(tensor: Tensor, is_drawn: bool = False) -> tuple[object, ...]:
+    """What tells it from other tensors, whatever it is called; of one that `is_drawn` at random its bits."""
+    mark = _mark(tensor)
+    return ("drawn", _bits(tensor.reshape(-1))) if mark is None and is_drawn else mark, *form_of(tensor)
+
+
+def form_of(tensor: Tensor) -> tuple[object, ...]:
+    """Its shape and dtype."""
+    return tuple(tensor.shape), str(tensor.dtype)
 
 
 def _change(tensor: Tensor, seed: int) -> tuple[Tensor, Tensor]:
@@ -382,7 +272,7 @@ def _moved(tensor: Tensor, seed: int) -> Tensor:
 
 
 def _other(tensor: Tensor, seed: int, turns: bool) -> Tensor:
-    own = zlib.crc32(repr(_key(tensor)).encode()) ^ seed
+    own = zlib.crc32(repr(key_of(tensor)).encode()) ^ seed
     size, change = _change(tensor, own)
     value = _value(tensor)
     if value is not None:

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import another_state, failures, forms
+from . import another_state, built_in_state, failures, forms
 from .channel import WorkerError
 from .device import Device, seed_all
 from .forms import Form
@@ -38,7 +38,7 @@ _no_grad = torch.no_grad
 _describe = failures.describe
 _overlaps, _same_bits = overlaps, same_bits
 _set_by_hand, _dependent, _other_values = another_state.set_by_hand, another_state.dependent, another_state.other_values
-_built_with, _Snapshot = another_state.built_with, another_state.Snapshot
+_built_with, _Snapshot = built_in_state.built_with, another_state.Snapshot
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class OtherState:
 
     seed: int
     names: frozenset[str]
-    policy: str = another_state.POLICIES[0]
+    policy: str = built_in_state.BY_VALUE
 
     @classmethod
     def parse(cls, value: object) -> OtherState | None:

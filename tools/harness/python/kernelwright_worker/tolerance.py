@@ -58,6 +58,13 @@ def real_parts(tensor: Tensor) -> Tensor:
     return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
+def vanishing(dtype: torch.dtype) -> float:
+    """What is lost where results vanish: denormals have few digits, and whoever is fast makes zeros of them. Those of float16 are numbers like others, with
+    steps that either side may round to."""
+    steps = torch.finfo(dtype)
+    return 2.0 * steps.smallest_normal * steps.eps if dtype.itemsize <= 2 and dtype is not torch.bfloat16 else steps.smallest_normal
+
+
 def chunks(*tensors: Tensor) -> Iterator[tuple[int, tuple[Tensor, ...]]]:
     """Equal slices of flattened tensors, each with its start: bounds the memory a comparison takes and stays in the cache."""
     flat = [tensor.reshape(-1) for tensor in tensors]
@@ -144,8 +151,9 @@ class Scale:
         distance = distance or Distance.between(precise, baseline)
         # The typical error counts in full there: nobody can be asked for more than the reference gives.
         most = max(_NOISE_CAP * distance.rms, _NOISE_TYPICAL * distance.typical if noisy else 0.0)
-        noise = min(NOISE_FACTOR * distance.worst, most)
-        everyday = noise if noisy else min(noise, NOISE_FACTOR * _ISOLATED * distance.typical)
+        least = vanishing(baseline.dtype)
+        noise = max(least, min(NOISE_FACTOR * distance.worst, most))
+        everyday = noise if noisy else max(least, min(noise, NOISE_FACTOR * _ISOLATED * distance.typical))
         return cls(relative_tolerance(baseline.dtype, precision, precise.numel(), distance.copied), max(distance.size, floor), noise, everyday)
 
     @property

@@ -84,6 +84,14 @@ class Floats(Cases):
         self.check(torch.zeros(8), torch.zeros(8), None)
         self.check(torch.zeros(8), torch.full((8,), 1e-30), "elements differ")
 
+    def test_what_vanishes_has_few_digits_left_or_none(self) -> None:
+        product = torch.tensor(5.46506e-44)
+        for other in (torch.tensor(5.32493e-44), torch.tensor(0.0)):
+            self.check(product, other, None)
+        self.check(product, torch.tensor(1e-30), "expected 5.46506e-44")
+        self.check(torch.full((8,), 3e-7).half(), torch.full((8,), 4e-7).half(), None)
+        self.check(torch.full((8,), 3e-6).half(), torch.zeros(8).half(), "they are zero")
+
     def test_more_may_be_allowed_than_the_dtype_holds(self) -> None:
         for dtype in (torch.bfloat16, torch.float32):
             huge = torch.full((8,), 3e38).to(dtype)

@@ -10,7 +10,8 @@ from support import DEVICES
 import torch
 from torch import nn
 
-from kernelwright_worker.another_state import POLICIES, Snapshot, built_with, dependent, other_values, trained, variable, varied
+from kernelwright_worker.another_state import Snapshot, dependent, other_values, trained, variable, varied
+from kernelwright_worker.built_in_state import BY_NAME, BY_VALUE, OF_ANY, POLICIES, built_with
 from kernelwright_worker.device import Device
 from kernelwright_worker.problem import Problem
 from kernelwright_worker.outputs import agree
@@ -83,7 +84,7 @@ class States(unittest.TestCase):
             distance = (other - state[name]).square().mean().sqrt() / state[name].square().mean().sqrt()
             self.assertTrue(0.06 < distance < 0.15, (name, distance))
         self.assertEqual(varied(state, 7), {}, "none of it was set by hand")
-        with built_with(state, 7, POLICIES[0]):
+        with built_with(state, 7, BY_VALUE):
             self.assertEqual(len({tuple(part.weight[0].tolist()) for part in Experts().experts}), 1, "what a constructor draws is left alone")
 
     def test_repeated_rows_and_sizes_of_rows_hold_others(self) -> None:
@@ -103,7 +104,7 @@ class States(unittest.TestCase):
     def test_modules_are_built_with_it_under_any_name(self) -> None:
         state = Norms().state_dict()
         others = varied(state, 7)
-        with built_with(state, 7, POLICIES[0]):
+        with built_with(state, 7, BY_VALUE):
             built, same = OtherNames(), Norms()
         self.assertTrue(torch.equal(built.scale, torch.ones(6)), "a scale of one and a variance of one are the same tensor")
         self.assertTrue(torch.equal(built.shift, torch.zeros(6)))
@@ -167,30 +168,52 @@ class States(unittest.TestCase):
             state = {"bias": Packed(begin).packed}
             for policy in POLICIES:
                 with built_with(state, 7, policy):
-                    self.assertTrue(torch.equal(Packed(begin).packed, varied(state, 7)["bias"]), policy)
+                    packed = Packed(begin).packed
+                self.assertTrue(torch.equal(packed, varied(state, 7)["bias"]), policy)
 
-    def test_a_number_that_was_drawn_at_random_is_no_value_that_somebody_chose(self) -> None:
-        state = {"drawn": torch.tensor([0.73210937]), "chosen": torch.tensor([0.07]), "small": torch.tensor(1e-6), "drawn_short": torch.tensor([0.57], dtype=torch.bfloat16)}
-        self.assertEqual(set(varied(state, 1)), {"chosen", "small"})
-        self.assertTrue(0.19 < float(varied(state, 1)["small"]) < 0.51, "what is next to nothing comes to count")
+    def test_what_is_no_part_of_a_module_is_known_while_it_is_built(self) -> None:
+        class Packed(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                torch.manual_seed(1)
+                gate, plain, moved = nn.Parameter(torch.zeros(1)), torch.ones(6), nn.Parameter(torch.rand(9))
+                moved.data = torch.zeros(3)
+                square = nn.Parameter(torch.empty(12, 12))
+                nn.init.orthogonal_(square.data, gain=2.0)
+                rates = nn.Parameter(torch.log(torch.arange(1.0, 17.0)).repeat(6, 1))
+                layer = nn.utils.parametrizations.weight_norm(nn.Linear(10, 7))
+                self.held = [gate.detach(), plain, moved.detach(), square.detach(), rates.detach(), layer.parametrizations.weight.original0.detach()]
+                self.packed = layer.weight.detach().t().contiguous()
+
+        own = Packed()
+        state = {f"part.{number}": tensor.clone() for number, tensor in enumerate(own.held)}
+        others = other_values(state, 7)
+        for policy in (BY_VALUE, OF_ANY):
+            with built_with(state, 7, policy):
+                built = Packed()
+            for number, (tensor, name) in enumerate(zip(built.held, state)):
+                self.assertEqual(torch.equal(tensor, others[name]), number != 1 or policy == OF_ANY, (policy, number))
+            self.assertFalse(torch.allclose(built.packed, own.packed))
 
     def test_what_training_changes_is_parameters_and_statistics(self) -> None:
         self.assertEqual(trained(Norms()), {"layer.weight", "layer.bias", "norm.weight", "norm.bias", "norm.running_mean", "norm.running_var", "gate"})
 
     def test_tensors_that_hold_the_same_are_told_by_their_names_as_well(self) -> None:
         class Biases(nn.Module):
-            def __init__(self) -> None:
+            def __init__(self, forgets: bool) -> None:
                 super().__init__()
                 self.first, self.second = nn.Parameter(torch.zeros(4)), nn.Parameter(torch.zeros(4))
                 with torch.no_grad():
-                    self.first[:2] = 1.0
+                    self.first[:2] = float(forgets)
                 self.packed = torch.stack([self.first, self.second]).detach()
 
-        state = Biases().state_dict()
-        wanted = torch.stack([state["first"], varied(state, 5)["second"]])
-        for policy, right in zip(POLICIES, (False, True)):
-            with built_with(state, 5, policy):
-                self.assertEqual(torch.equal(Biases().packed, wanted), right, policy)
+        for forgets in (False, True):
+            state = Biases(forgets).state_dict()
+            wanted = torch.stack([state["first"], varied(state, 5)["second"]])
+            for policy in POLICIES:
+                with built_with({"second": state["second"]}, 5, policy):
+                    packed = Biases(forgets).packed
+                self.assertEqual(torch.equal(packed, wanted), forgets or policy == BY_NAME, policy)
 
     def test_what_memory_holds_before_it_is_filled_takes_nobody_s_place(self) -> None:
         class Zeros(nn.Module):
@@ -210,7 +233,7 @@ class States(unittest.TestCase):
     def test_what_is_filled_or_converted_later_is_replaced_then(self) -> None:
         layer = nn.Linear(4, 4)
         nn.init.zeros_(layer.bias)
-        with built_with({"bias": layer.bias.detach()}, 5, POLICIES[0]):
+        with built_with({"bias": layer.bias.detach()}, 5, BY_VALUE):
             filled = nn.Linear(4, 4)
             filled.bias.data.zero_()
         self.assertTrue(torch.equal(filled.bias, varied({"bias": layer.bias.detach()}, 5)["bias"]))
@@ -222,7 +245,7 @@ class States(unittest.TestCase):
             for name, other in varied(biases, 5).items():
                 self.assertTrue(torch.equal(built[name], other), (policy, name))
         short = nn.LayerNorm(4).to(torch.bfloat16).weight.detach()
-        with built_with({"weight": short}, 5, POLICIES[0]):
+        with built_with({"weight": short}, 5, BY_VALUE):
             converted = nn.LayerNorm(4).to(torch.bfloat16)
             nn.utils.skip_init(nn.Linear, 4, 4)
         self.assertFalse(torch.equal(converted.weight, short))
@@ -283,17 +306,18 @@ class References(unittest.TestCase):
 
     def test_another_draw_tells_what_a_few_elements_hold_by_chance(self) -> None:
         drawn = """
-        self.written = torch.nn.Parameter(torch.randint(100, 1000, (1,)) / 1000)
+        self.number = torch.nn.Parameter(torch.rand(1))
         self.near_zero = torch.nn.Parameter(1e-5 * torch.randn(3))
-        self.chosen = torch.nn.Parameter(torch.tensor([0.07]))
+        self.scale = torch.nn.Parameter(torch.tensor(1 / 0.07).log())
+        self.short = torch.nn.Parameter(torch.tensor([1e-6], dtype=torch.bfloat16))
         self.slope = torch.nn.PReLU(3)
         self.gates = torch.nn.Parameter(1e-5 * torch.randn(64))
 """
         source = PROBLEM.format(statement="pass").replace("        self.register_buffer", drawn + "        self.register_buffer")
         made = Reference(Problem(source, "p"), [], 1, Device("cpu"))
-        hidden = {"written", "near_zero"}
-        self.assertTrue(hidden <= set(varied(made.initial_state(), 3)), "of one draw alone nobody can tell")
-        self.assertEqual(set(made.variable_state()), {"norm.weight", "norm.bias", "chosen", "slope.weight", "gates"})
+        self.assertTrue({"number", "near_zero"} <= set(varied(made.initial_state(), 3)), "of one draw alone nobody can tell")
+        self.assertEqual(set(made.variable_state()), {"norm.weight", "norm.bias", "scale", "short", "slope.weight", "gates"})
+        self.assertTrue(0.19 < float(varied(made.variable_state(), 1)["short"]) < 0.51, "what is next to nothing comes to count")
 
     def test_a_state_that_goes_from_call_to_call_is_noticed(self) -> None:
         for device in DEVICES:
