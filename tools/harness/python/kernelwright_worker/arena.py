@@ -14,10 +14,9 @@ import torch
 from torch import Tensor
 
 from . import cuda_ipc
-from .layout import Layout, window_of
+from .layout import ALIGNMENT, Layout, skew_of, window_of
 from .trees import Untransportable
 
-_ALIGNMENT = 64
 _WRITE_LIMIT = 1 << 30
 _F_ADD_SEALS = 1033
 _SEALS = 0x1 | 0x2 | 0x4 | 0x8  # F_SEAL_SEAL | SHRINK | GROW | WRITE
@@ -29,7 +28,7 @@ def write_arena(tensors: list[Tensor]) -> tuple[int, list[dict[str, Any]]]:
     entries, end = [], 0
     for tensor in tensors:
         layout = Layout.of(tensor)
-        offset = -(-end // _ALIGNMENT) * _ALIGNMENT
+        offset = -(-end // ALIGNMENT) * ALIGNMENT + skew_of(tensor)
         entries.append(layout.entry(offset=offset, requires_grad=tensor.requires_grad, device=tensor.device.type))
         end = offset + layout.nbytes
     fd = os.memfd_create("kernelwright-arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)

@@ -25,6 +25,8 @@ _is_copied_on_write = getattr(torch._C, "_is_cow_tensor", None)
 _mmap = mmap.mmap
 
 _PAGE = 4096
+#: Where torch lets memory on the host begin.
+ALIGNMENT = 64
 #: What lies around tensors on the host.
 GUARD = 0xFF
 _MAX_ELEMENTS = 1 << 62
@@ -97,20 +99,26 @@ def window_of(tensor: Tensor) -> Tensor:
     return empty.set_(tensor.untyped_storage(), start if layout.nbytes else 0, (layout.nbytes,), (1,))
 
 
+def skew_of(tensor: Tensor) -> int:
+    """How many bytes behind an aligned address it begins, as what is cut out of another tensor does: whoever loads whole vectors has to mind it."""
+    return tensor.storage_offset() * tensor.dtype.itemsize % ALIGNMENT
+
+
 def fresh_copy(tensor: Tensor, device: torch.device) -> Tensor:
-    """A copy in memory of its own on `device`, with the same strides and aliasing. Every page of it has been written."""
+    """A copy in memory of its own on `device`, with the same strides and aliasing, on the host as far behind an aligned address. Every page of it has been
+    written."""
     return _fresh(tensor, device)[0]
 
 
 def guarded_copy(tensor: Tensor) -> Tensor:
     """The same on the host, between pages of bytes that are NaN in every floating type: what is read beyond the tensor shows, even times zero."""
-    source = window_of(tensor)
-    end = _PAGE + source.numel()
+    source, skew = window_of(tensor), skew_of(tensor)
+    end = _PAGE + skew + source.numel()
     memory = _mmap(-1, -(-end // _PAGE) * _PAGE + _PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     around = torch.frombuffer(memory, dtype=torch.uint8)
-    around[:_PAGE], around[end:] = GUARD, GUARD
+    around[: _PAGE + skew], around[end:] = GUARD, GUARD
     # Of a storage of its own, as the others are.
-    window = torch.frombuffer(memory, dtype=torch.uint8, count=source.numel(), offset=_PAGE) if source.numel() else around.new_empty(0)
+    window = torch.frombuffer(memory, dtype=torch.uint8, count=end - _PAGE, offset=_PAGE)[skew:] if source.numel() else around.new_empty(0)
     window.copy_(source)
     copy = Layout.of(tensor).over(window)
     return copy.requires_grad_(True) if tensor.requires_grad else copy
@@ -130,7 +138,8 @@ def editable_copy(tensor: Tensor, device: torch.device) -> tuple[Tensor, Tensor]
 
 def _fresh(tensor: Tensor, device: torch.device) -> tuple[Tensor, Tensor]:
     source = window_of(tensor)
-    window = torch.empty(source.numel(), dtype=torch.uint8, device=device)
+    skew = skew_of(tensor) if torch.device(device).type == "cpu" else 0
+    window = torch.empty(skew + source.numel(), dtype=torch.uint8, device=device)[skew:]
     window.copy_(source)
     copy = Layout.of(tensor).over(window)
     if tensor.requires_grad:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from .channel import WorkerError
-from .layout import WORDS, Layout, can_scale, editable_copy, fresh_copy, window_of
+from .layout import WORDS, Layout, can_scale, editable_copy, fresh_copy, skew_of, window_of
 from .structure import Structure
 from .trees import decode, encode, map_tensors, tensors_of
 
@@ -117,7 +117,7 @@ def _rolled_dimension(tensor: Tensor) -> int:
 def _in_one_pass(tensor: Tensor, recipe: Recipe, device: torch.device) -> Tensor:
     """A dense floating tensor scaled and rolled while it is copied, in two dense pieces: most of what placing a batch costs is memory traffic."""
     source = tensor.detach()
-    copy = torch.empty_like(source, device=device)
+    copy = _room_for(source, device)
     dimension = _rolled_dimension(source)
     length = source.shape[dimension]
     split = recipe.roll % length
@@ -125,6 +125,11 @@ def _in_one_pass(tensor: Tensor, recipe: Recipe, device: torch.device) -> Tensor
         if count:
             torch.mul(source.narrow(dimension, start, count), recipe.scale, out=copy.narrow(dimension, to, count))
     return copy.requires_grad_(tensor.requires_grad)
+
+
+def _room_for(tensor: Tensor, device: torch.device) -> Tensor:
+    """Memory for a dense tensor like it; where that begins behind an aligned address, with its values."""
+    return fresh_copy(tensor, device) if skew_of(tensor) else torch.empty_like(tensor, device=device)
 
 
 def _is_small(tensor: Tensor) -> bool:
@@ -146,7 +151,7 @@ def _in_few_launches(tensor: Tensor, wanted: list[Recipe]) -> list[Tensor]:
 
 def _moved_about(tensor: Tensor, recipe: Recipe, device: torch.device, structure: Structure | None) -> Tensor:
     """A tensor rotated and stirred."""
-    copy = torch.empty_like(tensor.detach(), device=device) if _is_rotated(tensor) else fresh_copy(tensor.detach(), device)
+    copy = _room_for(tensor.detach(), device) if _is_rotated(tensor) else fresh_copy(tensor.detach(), device)
     write_each([window_of(copy)], tensor, [recipe], structure)
     return copy.requires_grad_(tensor.requires_grad)
 

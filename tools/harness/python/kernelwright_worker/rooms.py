@@ -16,14 +16,14 @@ import threading
 import torch
 from torch import Tensor
 
-from .layout import GUARD, fresh_copy, window_of
+from .layout import ALIGNMENT, GUARD, fresh_copy, skew_of, window_of
 
 # Bound before a candidate could put another in its place, whose memory is shared.
 _mmap = mmap.mmap
 
 _PAGE = 4096
 #: Where windows begin in their pages: every multiple of what torch aligns to, in an order without a step that an allocator could have too.
-_STARTS = random.Random(0).sample(range(0, _PAGE, 64), _PAGE // 64)
+_STARTS = random.Random(0).sample(range(0, _PAGE, ALIGNMENT), _PAGE // ALIGNMENT)
 #: Tensors of one call begin at places that are this far from each other in that order.
 _APART = 23
 #: Of the thread that touches memory ahead, and bytes that it does at once.
@@ -115,7 +115,7 @@ def _mapped(sources: list[Tensor], calls: range, foreseen: Foreseen | None) -> l
     places, end = [], 0
     for call in calls:
         for number, source in enumerate(sources):
-            start = end + _STARTS[(call + number * _APART) % len(_STARTS)]
+            start = end + _STARTS[(call + number * _APART) % len(_STARTS)] + skew_of(source)
             places.append(start)
             end = -(-(start + source.numel()) // _PAGE) * _PAGE
     size = max(end, _PAGE)
@@ -142,6 +142,7 @@ def _mapping(nbytes: int) -> mmap.mmap:
 def _window(memory: mmap.mmap, start: int, source: Tensor) -> Tensor:
     if not source.numel():
         return torch.empty(0, dtype=torch.uint8)
-    window = torch.frombuffer(memory, dtype=torch.uint8, count=source.numel(), offset=start)
+    skew = skew_of(source)
+    window = torch.frombuffer(memory, dtype=torch.uint8, count=skew + source.numel(), offset=start - skew)[skew:]
     window.copy_(source)
     return window

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import subprocess
 import sys
 import unittest
@@ -13,9 +14,10 @@ from support import DEVICES, ROOT
 
 import torch
 
+from kernelwright_worker.arena import Arena, write_arena
 from kernelwright_worker.device import Device
-from kernelwright_worker.layout import guarded_copy, window_of
-from kernelwright_worker.recipes import Recipe
+from kernelwright_worker.layout import ALIGNMENT, fresh_copy, guarded_copy, window_of
+from kernelwright_worker.recipes import Recipe, apply
 from kernelwright_worker.rooms import Rooms
 from kernelwright_worker.timing import Batch
 
@@ -27,7 +29,7 @@ sys.path.insert(0, {str(ROOT)!r})
 from resource import RUSAGE_SELF, getrusage
 import torch
 from kernelwright_worker.device import Device, keep_freed_memory
-from kernelwright_worker.recipes import Recipe
+from kernelwright_worker.recipes import Recipe, apply
 from kernelwright_worker.timing import Batch
 
 keep_freed_memory()
@@ -84,6 +86,19 @@ class TestRooms(unittest.TestCase):
             self.assertEqual((copy.storage_offset(), copy.untyped_storage().nbytes()), (0, window_of(tensor.detach()).numel()))
             if tensor.numel():
                 self.assert_alone(copy.data_ptr(), window_of(tensor.detach()).numel())
+
+    def test_what_begins_behind_an_aligned_address_does_so_in_every_copy(self) -> None:
+        for tensor in (torch.randn(1000)[1:], torch.randn(9, 50)[:, 3:20], torch.randn(64)):
+            wanted = tensor.data_ptr() % ALIGNMENT
+            fd, entries = write_arena([tensor])
+            arrived = Arena(fd).tensor(entries[0])
+            os.close(fd)
+            copies = [arrived, guarded_copy(arrived), fresh_copy(arrived, torch.device("cpu")), *apply([arrived], Recipe(scale=2.0), torch.device("cpu")), *apply([arrived], Recipe(rotate=2), torch.device("cpu"))]
+            windows = [window for call in Rooms(torch.device("cpu")).at_least(3, [copies[1]]) for window in call]
+            self.assertEqual([copy.data_ptr() % ALIGNMENT for copy in copies + windows], [wanted] * 8, wanted)
+            self.assertTrue(torch.equal(copies[1], tensor) and torch.equal(copies[2], tensor))
+            for window in windows:
+                self.assert_alone(window.data_ptr(), window.numel())
 
     def assert_alone(self, address: int, length: int) -> None:
         for start in (address - 8, address + length):
