@@ -159,7 +159,8 @@ def _is_strided(tensor: Tensor) -> bool:
 
 def is_plain(tensor: Tensor) -> bool:
     """Whether its values can be read and written like those of any tensor."""
-    return type(tensor) in (Tensor, nn.Parameter) and _is_strided(tensor) and not tensor.is_inference() and not overlaps(tensor)
+    is_free = torch.is_inference_mode_enabled() or not tensor.is_inference()
+    return type(tensor) in (Tensor, nn.Parameter) and _is_strided(tensor) and is_free and not overlaps(tensor)
 
 
 def leaf_of(name: str) -> str:

@@ -41,7 +41,7 @@ def built_with(state: Mapping[str, Tensor], seed: int, policy: str) -> Iterator[
         parameter = make(cls, *arguments, **named)
         with _unnoticed():
             # Many are never registered: what is packed is all that is kept of them.
-            building.register("", parameter)
+            building.made(parameter)
         return parameter
 
     def registered(_parent: nn.Module, name: str, child: Any) -> None:
@@ -86,21 +86,26 @@ class _Building:
 
     def __init__(self, state: Mapping[str, Tensor], others: Mapping[str, Tensor], policy: str) -> None:
         keys = {name: key_of(state[name], is_drawn=True) for name in others}
-        own = {name: key_of(state[name]) for name in others}
-        times = Counter(keys.values())
-        # Of copies that were drawn at random each has its own other values: which is meant is told by names alone, afterwards.
-        told = [name for name, key in keys.items() if key == own[name] or times[key] == 1]
+        drawn = [name for name in others if keys[name] != key_of(state[name])]
+        times = Counter(keys[name] for name in drawn)
+        told = [name for name in others if times[keys[name]] <= 1]
         self._others = {keys[name]: others[name] for name in told}
         self._before = {keys[name]: state[name] for name in told}
+        self._copies = _Copies([(keys[name], state[name], others[name]) for name in others if name not in told])
         self._left = Counter((keys[name], leaf_of(name)) for name in told)
         self._leaves = {leaf_of(name) for name in told}
-        #: What tensors have to be like for a look at what they hold.
-        self._forms = {form_of(state[name]): False for name in told} | {form_of(state[name]): True for name in told if keys[name] != own[name]}
+        #: What tensors have to be like for a look at what they hold, and whether that may have been drawn at random.
+        self._forms = {form_of(state[name]): False for name in told} | {form_of(state[name]): True for name in drawn}
         self._policy = policy
         #: By where their memory begins; another tensor may come to lie there once one is gone.
         self._known: dict[int, tuple[weakref.ref[Tensor], str]] = {}
         #: What those stand for that were replaced, by the same.
         self._taken: dict[int, tuple[Any, str]] = {}
+
+    def made(self, parameter: Any) -> None:
+        """Notes a parameter that was just made, and replaces what it holds."""
+        self._register("", parameter)
+        self._take(parameter)
 
     def register(self, name: str, child: Any) -> None:
         """Notes a tensor, or those of a module, and replaces what they hold."""
@@ -113,7 +118,10 @@ class _Building:
 
     def _register(self, leaf: str, tensor: Any) -> None:
         if isinstance(tensor, Tensor) and form_of(tensor) in self._forms and is_plain(tensor) and self._stands_for_state(leaf, tensor):
-            self._known[tensor.untyped_storage().data_ptr()] = weakref.ref(tensor), leaf
+            own, _leaf = self._own(tensor)
+            if own is None or isinstance(tensor, nn.Parameter) or not isinstance(own, nn.Parameter):
+                # Others over a parameter's memory come and go.
+                self._known[tensor.untyped_storage().data_ptr()] = weakref.ref(tensor), leaf
             self._replace(leaf, tensor)
 
     def _stands_for_state(self, leaf: str, tensor: Tensor) -> bool:
@@ -130,17 +138,24 @@ class _Building:
     def fills(self, tensor: object) -> None:
         """Puts back what a known tensor held before it was replaced, as somebody is about to write into it, or into some of it."""
         own, _leaf = self._own(tensor)
-        place = self._taken.pop(own.untyped_storage().data_ptr(), None) if own is not None else None
+        if own is None:
+            return
+        place = self._taken.pop(own.untyped_storage().data_ptr(), None)
         # Memory that was given back holds something else by now.
-        if own is not None and place is not None and same_bits(own, self._others[place[0]].to(own.device)):
+        if place is not None and same_bits(own, self._others[place[0]].to(own.device)):
             self._left[place] += 1
             _write(own, self._before[place[0]])
+        before = self._copies.give_back(own)
+        if before is not None:
+            _write(own, before)
 
     def filled(self, tensor: object) -> None:
         """Replaces what a known tensor holds now that it was filled, itself or through another over the same memory."""
         own, leaf = self._own(tensor)
         if own is not None:
             self._replace(leaf, own)
+            if self._policy == OF_ANY:
+                self._take(own)
 
     def _own(self, tensor: object) -> tuple[Tensor | None, str]:
         """The known tensor over the same memory, and the last part of its name."""
@@ -159,6 +174,48 @@ class _Building:
         self._left[key, leaf] -= 1
         self._taken[tensor.untyped_storage().data_ptr()] = key, leaf
         _write(tensor, other)
+
+
+    def _take(self, parameter: Any) -> None:
+        """Gives a parameter that is a copy of others the values of the next of them; what they are copies of counts as one of them where any may stand for
+        state."""
+        if isinstance(parameter, nn.Parameter) and self._policy != BY_NAME and self._forms.get(form_of(parameter)) and is_plain(parameter):
+            other = self._copies.next(parameter)
+            if other is not None:
+                _write(parameter, other)
+
+
+class _Copies:
+    """Copies of what was drawn at random, each with its own other values: nothing but the order in which they are made tells them apart."""
+
+    def __init__(self, copies: list[tuple[Any, Tensor, Tensor]]) -> None:
+        self._before: dict[Any, Tensor] = {}
+        self._left: dict[Any, list[Tensor]] = {}
+        #: A copy of one that holds other values already is a copy as well.
+        self._alike: dict[Any, Any] = {}
+        for key, before, other in copies:
+            self._before[key] = before
+            self._left.setdefault(key, []).append(other)
+            self._alike |= {key: key, key_of(other, is_drawn=True): key}
+        self._taken: dict[int, tuple[weakref.ref[Tensor], Any, Tensor]] = {}
+
+    def next(self, parameter: Tensor) -> Tensor | None:
+        """What the next of them holds, where a parameter is one; None for one that has been told before, and where there are no more."""
+        key = self._alike.get(key_of(parameter, is_drawn=True))
+        taken, _key, _other = self._taken.get(id(parameter), (None, None, None))
+        if key is None or not self._left[key] or taken is not None and taken() is parameter:
+            return None
+        other = self._left[key].pop(0)
+        self._taken[id(parameter)] = weakref.ref(parameter), key, other
+        return other
+
+    def give_back(self, parameter: Tensor) -> Tensor | None:
+        """What it held before, where it is one of them, which it is no more."""
+        taken, key, other = self._taken.pop(id(parameter), (None, None, None))
+        if taken is None or other is None or taken() is not parameter:
+            return None
+        self._left[key].insert(0, other)
+        return self._before[key]
 
 
 def _write(tensor: Tensor, values: Tensor) -> None:

@@ -85,7 +85,28 @@ class States(unittest.TestCase):
             self.assertTrue(0.06 < distance < 0.15, (name, distance))
         self.assertEqual(varied(state, 7), {}, "none of it was set by hand")
         with built_with(state, 7, BY_VALUE):
-            self.assertEqual(len({tuple(part.weight[0].tolist()) for part in Experts().experts}), 1, "what a constructor draws is left alone")
+            self.assertEqual(len({tuple(part.weight[0].tolist()) for part in Experts().experts}), 1, "what is drawn anew is left alone")
+
+    def test_copies_are_told_by_the_order_in_which_they_are_made(self) -> None:
+        class Stacked(nn.Module):
+            def __init__(self, keeps_first: bool) -> None:
+                super().__init__()
+                torch.manual_seed(1)
+                first = nn.Linear(6, 5)
+                # As memory may be by chance that nobody has written yet.
+                stale = nn.Parameter(first.weight.detach().clone())
+                stale.data.zero_()
+                self.layers = nn.ModuleList([first] * keeps_first + [copy.deepcopy(first) for _ in range(2)])
+                self.packed = torch.stack([layer.weight.clone() for layer in self.layers]).detach()
+
+        for keeps_first, right in ((False, BY_VALUE), (True, OF_ANY)):
+            state = {name: tensor.clone() for name, tensor in Stacked(keeps_first).state_dict().items()}
+            others = other_values(state, 7)
+            wanted = torch.stack([other for name, other in others.items() if name.endswith("weight")])
+            for policy in POLICIES:
+                with built_with(state, 7, policy):
+                    packed = Stacked(keeps_first).packed
+                self.assertEqual(torch.equal(packed, wanted), policy == right, (keeps_first, policy))
 
     def test_repeated_rows_and_sizes_of_rows_hold_others(self) -> None:
         class Layer(nn.Module):
@@ -191,6 +212,8 @@ class States(unittest.TestCase):
         for policy in (BY_VALUE, OF_ANY):
             with built_with(state, 7, policy):
                 built = Packed()
+                with torch.inference_mode():
+                    self.assertTrue(torch.equal(nn.Parameter(torch.zeros(1)), others["part.0"]))
             for number, (tensor, name) in enumerate(zip(built.held, state)):
                 self.assertEqual(torch.equal(tensor, others[name]), number != 1 or policy == OF_ANY, (policy, number))
             self.assertFalse(torch.allclose(built.packed, own.packed))
