@@ -76,7 +76,7 @@ impl Case<'_> {
             // It has crashed, or nothing can be said; there is nobody left to be asked.
             return judged.unwrap_or(Ok(()));
         }
-        for policy in [Policy::ByValue, Policy::ByName, Policy::OfAny] {
+        for policy in [Policy::ByValue, Policy::ByName, Policy::OfAny, Policy::FirstOfAny, Policy::LastOfAny] {
             if matches!(judged, Some(Ok(()))) {
                 break;
             }

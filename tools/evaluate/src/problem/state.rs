@@ -49,6 +49,8 @@ pub(crate) enum Policy {
     ByValue,
     ByName,
     OfAny,
+    FirstOfAny,
+    LastOfAny,
 }
 
 impl OtherState {
@@ -57,6 +59,8 @@ impl OtherState {
             Policy::ByValue => "by value",
             Policy::ByName => "by name",
             Policy::OfAny => "of any",
+            Policy::FirstOfAny => "first of any",
+            Policy::LastOfAny => "last of any",
         };
         json!({"seed": self.seed, "names": self.names, "policy": policy})
     }

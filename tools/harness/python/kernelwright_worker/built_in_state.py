@@ -22,13 +22,17 @@ from .another_state import STATISTICS, form_of, is_plain, key_of, leaf_of, other
 from .layout import same_bits
 
 #: Ways to tell which tensors stand for those of the reference: parameters and statistics by what they hold; any by the last part of their names as well and
-#: no more of them than there are; whatever is made, by what it holds. None is always right, and who leaves state out is wrong by each.
-POLICIES = BY_VALUE, BY_NAME, OF_ANY = ("by value", "by name", "of any")
+#: no more of them than there are; whatever is made, by what it holds, and of what is made more often than there are of it in the reference the first ones, or
+#: the last. None is always right, and who leaves state out is wrong by each.
+POLICIES = BY_VALUE, BY_NAME, OF_ANY, FIRST_OF_ANY, LAST_OF_ANY = ("by value", "by name", "of any", "first of any", "last of any")
 
 #: What changes nothing, though it is named like what writes into a tensor.
 _WRITES_NOTHING = frozenset({"requires_grad_", "share_memory_", "rename_", "resize_"})
 #: What writes into its first argument under another name.
 _WRITES = frozenset({"__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "eye"})
+
+#: What makes a tensor out of none.
+_NEW = frozenset({"zeros", "ones", "full", "eye", "tensor", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "new_tensor"})
 
 
 @contextmanager
@@ -96,7 +100,11 @@ class _Building:
         self._leaves = {leaf_of(name) for name in told}
         #: What tensors have to be like for a look at what they hold, and whether that may have been drawn at random.
         self._forms = {form_of(state[name]): False for name in told} | {form_of(state[name]): True for name in drawn}
-        self._policy = policy
+        self._policy, self._is_any = policy, policy in (OF_ANY, FIRST_OF_ANY, LAST_OF_ANY)
+        self._times = Counter(keys[name] for name in told)
+        #: Where what was replaced lies, by what it held; and what was and is to stay as it is.
+        self._replaced: dict[Any, list[int]] = {}
+        self._passed: dict[int, weakref.ref[Tensor]] = {}
         #: By where their memory begins; another tensor may come to lie there once one is gone.
         self._known: dict[int, tuple[weakref.ref[Tensor], str]] = {}
         #: What those stand for that were replaced, by the same.
@@ -127,11 +135,12 @@ class _Building:
     def _stands_for_state(self, leaf: str, tensor: Tensor) -> bool:
         if self._policy == BY_NAME:
             return leaf in self._leaves
-        return self._policy == OF_ANY or isinstance(tensor, nn.Parameter) or leaf in self._leaves or leaf in STATISTICS
+        return self._is_any or isinstance(tensor, nn.Parameter) or leaf in self._leaves or leaf in STATISTICS
 
-    def computed(self, results: object) -> None:
-        """Replaces what any tensor holds that was just made, where any may stand for state."""
-        if self._policy == OF_ANY:
+    def computed(self, results: object, is_new: bool) -> None:
+        """Replaces what any tensor holds that was just made, where any may stand for state: of the last ones, only what `is_new` and no result of others,
+        which may be zeros by chance."""
+        if self._is_any and (is_new or self._policy != LAST_OF_ANY):
             for result in results if isinstance(results, tuple | list) else (results,):
                 self._register("", result)
 
@@ -144,6 +153,7 @@ class _Building:
         # Memory that was given back holds something else by now.
         if place is not None and same_bits(own, self._others[place[0]].to(own.device)):
             self._left[place] += 1
+            self._replaced[place[0]].remove(own.untyped_storage().data_ptr())
             _write(own, self._before[place[0]])
         before = self._copies.give_back(own)
         if before is not None:
@@ -154,7 +164,7 @@ class _Building:
         own, leaf = self._own(tensor)
         if own is not None:
             self._replace(leaf, own)
-            if self._policy == OF_ANY:
+            if self._is_any:
                 self._take(own)
 
     def _own(self, tensor: object) -> tuple[Tensor | None, str]:
@@ -169,12 +179,33 @@ class _Building:
     def _replace(self, leaf: str, tensor: Tensor) -> None:
         key = key_of(tensor, is_drawn=self._forms[form_of(tensor)])
         other = self._others.get(key)
-        if other is None or self._policy == BY_NAME and not self._left[key, leaf]:
+        if other is None or self._policy == BY_NAME and not self._left[key, leaf] or not self._has_place(key, tensor):
             return
         self._left[key, leaf] -= 1
+        self._replaced.setdefault(key, []).append(tensor.untyped_storage().data_ptr())
         self._taken[tensor.untyped_storage().data_ptr()] = key, leaf
         _write(tensor, other)
 
+
+    def _has_place(self, key: Any, tensor: Tensor) -> bool:
+        """Whether one more of what is made may stand for state. Of the last ones each takes the place of one before it."""
+        if self._policy == FIRST_OF_ANY:
+            return len(self._replaced.get(key, [])) < self._times[key]
+        if self._policy == LAST_OF_ANY:
+            passed = self._passed.get(tensor.untyped_storage().data_ptr())
+            if passed is not None and passed() is not None:
+                return False
+            if len(self._replaced.get(key, [])) >= self._times[key]:
+                self._pass(key, self._replaced[key].pop(0))
+        return True
+
+    def _pass(self, key: Any, place: int) -> None:
+        """Puts back what lies there."""
+        known, _leaf = self._known[place]
+        own = known()
+        if own is not None and same_bits(own, self._others[key].to(own.device)):
+            self._passed[place] = weakref.ref(own)
+            _write(own, self._before[key])
 
     def _take(self, parameter: Any) -> None:
         """Gives a parameter that is a copy of others the values of the next of them; what they are copies of counts as one of them where any may stand for
@@ -240,7 +271,7 @@ class _Watched(TorchFunctionMode):
             if name == "__set__":
                 # `parameter.data = values`: it lies elsewhere now.
                 self._building.register("", arguments[0])
-            self._building.computed(result)
+            self._building.computed(result, name in _NEW)
         return result
 
 

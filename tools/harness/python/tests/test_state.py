@@ -8,10 +8,10 @@ import unittest
 from support import DEVICES
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from kernelwright_worker.another_state import Snapshot, dependent, other_values, trained, variable, varied
-from kernelwright_worker.built_in_state import BY_NAME, BY_VALUE, OF_ANY, POLICIES, built_with
+from kernelwright_worker.built_in_state import BY_NAME, BY_VALUE, FIRST_OF_ANY, LAST_OF_ANY, OF_ANY, POLICIES, built_with
 from kernelwright_worker.device import Device
 from kernelwright_worker.problem import Problem
 from kernelwright_worker.outputs import agree
@@ -99,14 +99,14 @@ class States(unittest.TestCase):
                 self.layers = nn.ModuleList([first] * keeps_first + [copy.deepcopy(first) for _ in range(2)])
                 self.packed = torch.stack([layer.weight.clone() for layer in self.layers]).detach()
 
-        for keeps_first, right in ((False, BY_VALUE), (True, OF_ANY)):
+        for keeps_first, right in ((False, {BY_VALUE}), (True, {OF_ANY, FIRST_OF_ANY, LAST_OF_ANY})):
             state = {name: tensor.clone() for name, tensor in Stacked(keeps_first).state_dict().items()}
             others = other_values(state, 7)
             wanted = torch.stack([other for name, other in others.items() if name.endswith("weight")])
             for policy in POLICIES:
                 with built_with(state, 7, policy):
                     packed = Stacked(keeps_first).packed
-                self.assertEqual(torch.equal(packed, wanted), policy == right, (keeps_first, policy))
+                self.assertEqual(torch.equal(packed, wanted), policy in right, (keeps_first, policy))
 
     def test_repeated_rows_and_sizes_of_rows_hold_others(self) -> None:
         class Layer(nn.Module):
@@ -192,6 +192,30 @@ class States(unittest.TestCase):
                     packed = Packed(begin).packed
                 self.assertTrue(torch.equal(packed, varied(state, 7)["bias"]), policy)
 
+    def test_what_is_made_more_often_than_there_is_of_it_is_told_by_its_place_in_the_order(self) -> None:
+        def folded() -> Tensor:
+            mean, spread, scale, shift = torch.zeros(6), torch.ones(6), torch.ones(6), torch.zeros(6)
+            scale = scale / spread
+            return torch.stack([scale, shift - mean * scale])
+
+        def padded() -> Tensor:
+            packed, ones = torch.stack([torch.ones(6), torch.zeros(6)]), torch.ones(6)
+            return packed * ones
+
+        def shifted() -> Tensor:
+            shift, scale = torch.zeros(6), torch.zeros(6) + 1
+            return torch.stack([scale, shift])
+
+        state = {"scale": torch.ones(6), "shift": torch.zeros(6)}
+        wanted = torch.stack(list(varied(state, 7).values()))
+        for build, right in ((folded, {LAST_OF_ANY}), (padded, {FIRST_OF_ANY}), (shifted, {FIRST_OF_ANY})):
+            found = set()
+            for policy in POLICIES:
+                with built_with(state, 7, policy):
+                    packed = build()
+                found |= {policy} if torch.equal(packed, wanted) else set()
+            self.assertEqual(found, right, build.__name__)
+
     def test_what_is_no_part_of_a_module_is_known_while_it_is_built(self) -> None:
         class Packed(nn.Module):
             def __init__(self) -> None:
@@ -236,7 +260,8 @@ class States(unittest.TestCase):
             for policy in POLICIES:
                 with built_with({"second": state["second"]}, 5, policy):
                     packed = Biases(forgets).packed
-                self.assertEqual(torch.equal(packed, wanted), forgets or policy == BY_NAME, policy)
+                right = {BY_NAME, LAST_OF_ANY} | ({BY_VALUE, OF_ANY} if forgets else set())
+                self.assertEqual(torch.equal(packed, wanted), policy in right, policy)
 
     def test_what_memory_holds_before_it_is_filled_takes_nobody_s_place(self) -> None:
         class Zeros(nn.Module):
