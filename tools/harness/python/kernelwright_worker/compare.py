@@ -32,8 +32,9 @@ _MOST_SPREAD = 0.5
 #: Stands for an error without bound in JSON.
 _WORST_RATIO = 1e30
 _MAX_MISMATCHES = 8
-#: Values of such a part of the largest that a type has overflow where they are added up in another order, or in parts.
-_NEAR_OVERFLOW = 2.0**-12
+#: Values of such a part of the largest that a type has, or with such a part of its exponent, overflow where they come of sums in another order, or in parts
+#: of which each has grown by itself.
+_NEAR_OVERFLOW, _NEAR_EXPONENT = 2.0**-12, 0.75
 
 
 #: Why results may be anything where inputs have a NaN.
@@ -459,7 +460,7 @@ def element_ratio(scale: Scale, b: Tensor, e: Tensor, a: Tensor, nan: NanRule, s
         ratio = torch.where(_spread(b, a), 0.0, ratio)
     if nan.admits_finite:
         finite_a = torch.isfinite(a)
-        overflows = finite_b & ~finite_a & (b.abs() >= most * _NEAR_OVERFLOW)
+        overflows = finite_b & ~finite_a & (b.abs() >= min(most * _NEAR_OVERFLOW, most**_NEAR_EXPONENT))
         ratio = torch.where(~finite_b & finite_a | overflows, 0.0, ratio)
     return torch.where(torch.isnan(b), 0.0, ratio) if nan.admits_anything else ratio
 

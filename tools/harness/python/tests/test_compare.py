@@ -251,10 +251,11 @@ class Floats(Cases):
         self.check(b, torch.tensor([1.0, 90.0, 1.0, 2.0]), None, nan=NanRule.FINITE)
         self.check(b, torch.tensor([INF, 90.0, 1.0, 2.0]), "1 of 4", nan=NanRule.FINITE)
         self.check(b, torch.tensor([1.0, NAN, 1.0, 2.0]), "1 of 4", nan=NanRule.FINITE)
-        near = torch.tensor([1.0, 3.4e38, -1e36, 1e30])
-        self.check(near, torch.tensor([1.0, INF, NAN, 1e30]), None, nan=NanRule.FINITE)
-        self.check(near, torch.tensor([1.0, 3.4e38, -1e36, INF]), "1 of 4", nan=NanRule.FINITE)
-        self.check(near, torch.tensor([1.0, INF, -1e36, 1e30]), "1 of 4")
+        near = torch.tensor([1.0, 3.4e38, -1e34, 1e27])
+        self.check(near, torch.tensor([1.0, INF, NAN, 1e27]), None, nan=NanRule.FINITE)
+        self.check(near, torch.tensor([1.0, 3.4e38, -1e34, INF]), "1 of 4", nan=NanRule.FINITE)
+        self.check(near, torch.tensor([1.0, INF, -1e34, 1e27]), "1 of 4")
+        self.check(torch.tensor([1.0, 8.0]).half(), torch.tensor([1.0, INF]).half(), "1 of 2", nan=NanRule.FINITE)
 
     def test_an_infinity_that_rounding_decides_is_that_of_float64_or_of_inputs_nearby(self) -> None:
         b, other = torch.tensor([1.0, -0.4, 2.0]), torch.tensor([1.0, -INF, 2.0])
