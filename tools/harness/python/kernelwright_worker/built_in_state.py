@@ -186,9 +186,8 @@ class _Building:
         self._taken[tensor.untyped_storage().data_ptr()] = key, leaf
         _write(tensor, other)
 
-
     def _has_place(self, key: Any, tensor: Tensor) -> bool:
-        """Whether one more of what is made may stand for state. Of the last ones each takes the place of one before it."""
+        """Whether one more of what is made may stand for state. Where the last ones do, it takes the place of one before it, which is put back."""
         if self._policy == FIRST_OF_ANY:
             return len(self._replaced.get(key, [])) < self._times[key]
         if self._policy == LAST_OF_ANY:
@@ -201,8 +200,8 @@ class _Building:
 
     def _pass(self, key: Any, place: int) -> None:
         """Puts back what lies there."""
-        known, _leaf = self._known[place]
-        own = known()
+        known, _leaf = self._known.get(place, (None, ""))
+        own = known() if known is not None else None
         if own is not None and same_bits(own, self._others[key].to(own.device)):
             self._passed[place] = weakref.ref(own)
             _write(own, self._before[key])
