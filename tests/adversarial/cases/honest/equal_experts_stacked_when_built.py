@@ -13,10 +13,12 @@ class ModelNew(torch.nn.Module):
         super().__init__()
         layer, gate = torch.nn.Linear(features, features), torch.nn.Linear(features, experts)
         copies = [copy.deepcopy(layer) for _ in range(experts)]
-        self.packed = [torch.cat([getattr(expert, name).detach() for expert in copies]) for name in ("weight", "bias")]
-        self.routes, self.offsets = gate.weight.detach().t().contiguous(), gate.bias.detach()
+        self.register_buffer("rows", torch.cat([expert.weight.detach() for expert in copies]))
+        self.register_buffer("row_offsets", torch.cat([expert.bias.detach() for expert in copies]))
+        self.register_buffer("routes", gate.weight.detach().t().contiguous())
+        self.register_buffer("offsets", gate.bias.detach())
 
     def forward(self, x):
         shares = torch.softmax(torch.addmm(self.offsets, x, self.routes), dim=-1)
-        outputs = torch.nn.functional.linear(x, *self.packed).view(len(x), len(shares.T), -1)
+        outputs = torch.nn.functional.linear(x, self.rows, self.row_offsets).view(len(x), len(shares.T), -1)
         return (shares.unsqueeze(1) @ outputs).squeeze(1)

@@ -10,8 +10,8 @@ class ModelNew(torch.nn.Module):
     def __init__(self, features):
         super().__init__()
         layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(features, features))
-        self.weight = layer.weight.detach().t().contiguous()
-        self.bias = layer.bias.detach().clone()
+        self.register_buffer("columns", layer.weight.detach().t().contiguous())
+        self.register_buffer("offsets", layer.bias.detach().clone())
 
     def forward(self, x):
-        return torch.addmm(self.bias, x, self.weight).relu_()
+        return torch.addmm(self.offsets, x, self.columns).relu_()
