@@ -81,7 +81,7 @@ class Candidate:
         name = os.path.splitext(os.path.basename(problem_name))[0] if isinstance(problem_name, str) else ""
         if name.isidentifier() and name not in sys.modules and isinstance(constants, dict):
             module = ModuleType(name, "The constants of the problem file.")
-            module.__dict__.update(decode(constants, []))
+            module.__dict__.update(decode(constants, [], records=True))
             sys.modules[name] = self._offered = module
 
     def guarded(self, kind: str, phase: str, work: Callable[[], Any]) -> Any:

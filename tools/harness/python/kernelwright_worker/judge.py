@@ -10,7 +10,7 @@ from .channel import WorkerError
 from .compare import CHOSEN, Comparison, Expected, NanRule, compare
 from .device import Device
 from .reference import Expectation, Reference
-from .trees import decode, tensors_of
+from .trees import decode, plain, tensors_of
 from .trials import Trials
 
 #: The path of an input that was written into, while it is compared.
@@ -87,7 +87,7 @@ class Judge:
     def _compare_after(self, before: list[Any], expectation: Expectation, after: list[Any], result: Comparison) -> None:
         untouched = expectation.after is None
         wanted = before if expectation.after is None else expectation.after
-        for i, (expected, got) in enumerate(zip(wanted, after)):
+        for i, (expected, got) in enumerate(zip(plain(wanted), after)):
             if untouched and same_value(expected, got, self._device.torch):
                 continue
             path = f"input[{i}] after the call"

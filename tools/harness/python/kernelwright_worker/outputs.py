@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from .compare import Expected, Extent, compare
 from .layout import same_bits
+from .records import members
 from .tolerance import Distance, real_parts
 
 
@@ -19,8 +20,8 @@ def leaves(value: Any) -> Iterator[Tensor]:
         yield value
     elif isinstance(value, (float, complex)):
         yield torch.tensor(value, dtype=torch.complex128 if isinstance(value, complex) else torch.float64)
-    elif isinstance(value, (list, tuple, Mapping)):
-        for item in value.values() if isinstance(value, Mapping) else value:
+    else:
+        for item in members(value) or ():
             yield from leaves(item)
 
 

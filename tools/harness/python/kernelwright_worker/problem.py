@@ -27,9 +27,9 @@ from .device import Device, seed_all
 from .forms import Form, Function
 from .layout import admit_plain, fresh_copy
 from .ranges import Range, Watch
+from .records import PROBLEM_MODULE
 from .trees import Untransportable, map_tensors, tensors_of
 
-_MODULE_NAME = "kernelwright_problem"
 #: Calls that say which element is the largest or smallest.
 _PICKS = re.compile(r"\barg(?:min|max)\(")
 #: Calls that may put equal elements in any order.
@@ -48,9 +48,9 @@ class Problem:
         # No file holds it, so that a candidate finds none to read; linecache serves tracebacks and `inspect.getsource`.
         self._filename = f"kernelwright-problem/{name}"
         linecache.cache[self._filename] = (len(source), None, source.splitlines(keepends=True), self._filename)
-        module = types.ModuleType(_MODULE_NAME)
+        module = types.ModuleType(PROBLEM_MODULE)
         module.__file__ = self._filename
-        sys.modules[_MODULE_NAME] = module
+        sys.modules[PROBLEM_MODULE] = module
         with self.reported("problem_import", "import"):
             exec(compile(source, self._filename, "exec"), module.__dict__)
         self._module = module
@@ -206,7 +206,7 @@ class Problem:
     def _plain(self, values: list[Any], function: str) -> list[Any]:
         """The values as a transport leaves them, so that both sides get the same containers."""
         try:
-            values = forms.tensors_for(values)
+            values = forms.tensors_for(values) if forms.has_arrays(values) else values
             for tensor in tensors_of(values):
                 admit_plain(tensor)
             return map_tensors(values, _settled)

@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from .layout import editable_copy, indices_of
+from .records import members
 from .trees import map_tensors, tensors_of
 
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
@@ -113,8 +114,8 @@ def _tensors(values: list[Any]) -> Iterator[Tensor]:
     for value in values:
         if isinstance(value, Tensor):
             yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _tensors(list(value))
+        else:
+            yield from _tensors(list(members(value) or ()))
 
 
 def _share(one: Tensor, another: Tensor) -> bool:

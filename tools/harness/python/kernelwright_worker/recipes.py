@@ -87,7 +87,7 @@ def apply_each(inputs: list[Any], wanted: list[Recipe], device: torch.device) ->
         else [_changed(tensor, recipe, floating, device) for recipe in wanted]
         for tensor in tensors
     ]
-    return [decode(tree, list(made)) for made in zip(*columns)] if columns else [decode(tree, []) for _ in wanted]
+    return [decode(tree, list(made), records=True) for made in zip(*columns)] if columns else [decode(tree, [], records=True) for _ in wanted]
 
 
 def _has_floating(tensors: list[Tensor]) -> bool:

@@ -25,7 +25,7 @@ from .outputs import agree, are_same, distances, leaves
 from .problem import Problem
 from .rounding import Rounding
 from .tolerance import Distance, real_parts
-from .trees import Untransportable, encode, map_tensors, tensors_of
+from .trees import Untransportable, decode, encode, map_tensors, plain, tensors_of
 
 #: A first run longer than this is not repeated to find out whether the reference is deterministic.
 SLOW_FIRST_RUN_NS = 2_000_000_000
@@ -164,7 +164,7 @@ class Reference:
 
     def of_written(self, after: list[Any]) -> list[Any]:
         """Those inputs after a call that calls write into."""
-        return [after[i] for i in self.written]
+        return plain([after[i] for i in self.written])
 
     def renew(self) -> None:
         """Forgets what is known of runs: the next inputs may be of other dtypes and sizes."""
@@ -226,13 +226,12 @@ class Reference:
         """Outputs as plain tensors, in memory that later calls do not write: a module may return its own buffers."""
         tensors: list[Tensor] = []
         try:
-            encode(outputs, tensors, admit_plain)
+            tree = encode(outputs, tensors, admit_plain)
         except Untransportable as error:
             raise WorkerError("unsupported", "run", f"the reference returns {error}") from error
         own = {tensor.untyped_storage().data_ptr() for tensor in [*self.module.parameters(), *self.module.buffers()] if tensor.layout is torch.strided}
         kept = [fresh_copy(new, new.device) if new.untyped_storage().data_ptr() in own else new for new in tensors]
-        plain = {id(old): new for old, new in zip(tensors_of(outputs), kept)}
-        return map_tensors(outputs, lambda tensor: plain[id(tensor)])
+        return decode(tree, kept)
 
     def repeats(self, inputs: list[Any], results: Any) -> bool:
         """Whether it gives these results again, within what a candidate may be off."""

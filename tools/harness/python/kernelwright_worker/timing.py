@@ -118,7 +118,7 @@ class Batch:
         rooms = self._rooms.at_least(len(entries), tensors)
         for entry, windows in zip(entries, rooms):
             # What a call does to a tensor object stays with that object.
-            self._placed[entry] = decode(tree, [layout.over(window).requires_grad_(grad) for (layout, grad), window in zip(forms, windows)])
+            self._placed[entry] = decode(tree, [layout.over(window).requires_grad_(grad) for (layout, grad), window in zip(forms, windows)], records=True)
         return rooms
 
     def is_small(self, tensors: list[Tensor]) -> bool:

@@ -5,15 +5,15 @@ Only data passes: a value of any other type is refused, so no code and no object
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import sys
-from collections.abc import Callable, Iterator
-from types import MemberDescriptorType
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+
+from .records import ComputedField, Record, put_together
 
 Tree = Any
 #: Deeper values are refused: they are cycles more often than data.
@@ -22,7 +22,10 @@ _EXACT_INT = 1 << 53
 
 
 #: What a message says of values that are none of these.
-_ALLOWED = "allowed are tensors, numbers, strings, None, dtypes and devices, and lists, tuples, dicts, named tuples and dataclasses of these"
+_ALLOWED = (
+    "allowed are tensors, numbers, strings, None, dtypes and devices, and lists, tuples, dicts, named tuples, dataclasses, namespaces "
+    "and plain objects of a problem's own classes that hold these"
+)
 #: The most characters of a path, and of one key in it, that a message shows.
 _MOST_PATH, _MOST_KEY = 200, 40
 
@@ -43,10 +46,11 @@ class Untransportable(Exception):
             self.path = (f'["{text}"]' if isinstance(key, str) else f"[{text}]") + self.path
 
 
-def encode(value: object, tensors: list[Tensor], admit: Callable[[Tensor], Tensor]) -> Tree:
+def encode(value: object, tensors: list[Tensor], admit: Callable[[Tensor], Tensor], computed: bool = False) -> Tree:
     """The tree of `value`; its tensors are appended to `tensors`, each object once.
 
-    `admit` sees every tensor first and returns the one to record, or raises `Untransportable`.
+    `admit` sees every tensor first and returns the one to record, or raises `Untransportable`. With `computed` the tree tells of records what their
+    properties give, too, which runs code of their classes.
     """
     known: dict[int, int] = {}
     seen: list[Tensor] = []  # keeps the objects alive, so that no two share an id
@@ -58,53 +62,88 @@ def encode(value: object, tensors: list[Tensor], admit: Callable[[Tensor], Tenso
             known[id(tensor)] = len(tensors) - 1
         return known[id(tensor)]
 
-    return _encode(value, tensor_index, 0)
+    return _encode(value, _Way(tensor_index, computed), 0)
 
 
-def _encode(value: Any, tensor_index: Callable[[Tensor], int], depth: int) -> Tree:
+class _Way(NamedTuple):
+    """How a value is encoded."""
+
+    tensor_index: Callable[[Tensor], int]
+    computed: bool
+
+
+def _encode(value: Any, way: _Way, depth: int) -> Tree:
     if depth > MAX_DEPTH:
         raise Untransportable(f"a value nested deeper than {MAX_DEPTH} levels")
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, Tensor):
-        return {"tensor": tensor_index(value)}
+        return {"tensor": way.tensor_index(value)}
     if isinstance(value, int):
         return int(value) if abs(value) <= _EXACT_INT else {"int": str(int(value))}
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else {"float": "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"}
     if isinstance(value, complex):
-        return {"complex": [_encode(value.real, tensor_index, depth), _encode(value.imag, tensor_index, depth)]}
+        return {"complex": [_encode(value.real, way, depth), _encode(value.imag, way, depth)]}
     if isinstance(value, str):
         return str(value).encode("utf-8", "replace").decode()
     if isinstance(value, torch.Size):
         return {"size": [int(n) for n in value]}
     # A container is read through its base type: a subclass could compute what it holds only when somebody looks.
+    record = _record(value)
+    if record is not None:
+        return {"record": [record.kind, record.name, _encode_pairs(record.parts, way, depth), _computed(record, value, way, depth)]}
     if isinstance(value, (list, tuple)):
         name, items = ("list", list.__iter__(value)) if isinstance(value, list) else ("tuple", tuple.__iter__(value))
-        return {name: [_encode_item(i, item, tensor_index, depth + 1) for i, item in enumerate(items)]}
-    if isinstance(value, dict) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
-        pairs = dict.items(value) if isinstance(value, dict) else _fields(value)
-        keyed = ((_encode(key, tensor_index, depth + 1), item) for key, item in pairs)
-        return {"dict": [[key, _encode_item(key, item, tensor_index, depth + 1)] for key, item in keyed]}
+        return {name: [_encode_item(i, item, way, depth + 1) for i, item in enumerate(items)]}
+    if isinstance(value, dict):
+        return {"dict": _encode_pairs(dict.items(value), way, depth)}
     if isinstance(value, torch.dtype):
         return {"dtype": dtype_name(value)}
     if isinstance(value, torch.device):
         return {"device": str(value)}
     number = _number(value)
     if number is not None:
-        return _encode(number, tensor_index, depth)
+        return _encode(number, way, depth)
     kind = type(value)
     refused = Untransportable(f"a value of type {kind.__module__}.{kind.__qualname__}")
     refused.advice = _ALLOWED
     raise refused
 
 
-def _encode_item(key: Tree, item: Any, tensor_index: Callable[[Tensor], int], depth: int) -> Tree:
+def _encode_pairs(pairs: Iterable[tuple[Any, Any]], way: _Way, depth: int) -> list[list[Tree]]:
+    keyed = ((_encode(key, way, depth + 1), item) for key, item in pairs)
+    return [[key, _encode_item(key, item, way, depth + 1)] for key, item in keyed]
+
+
+def _encode_item(key: Tree, item: Any, way: _Way, depth: int) -> Tree:
     try:
-        return _encode(item, tensor_index, depth)
+        return _encode(item, way, depth)
     except Untransportable as error:
         error.inside(key)
         raise
+
+
+def _record(value: Any) -> Record | None:
+    try:
+        return Record.of(value)
+    except ComputedField as error:
+        raise Untransportable(f"a dataclass whose field `{error}` is computed") from error
+
+
+def _computed(record: Record, value: Any, way: _Way, depth: int) -> list[list[Tree]]:
+    """What can be read from a record beside its parts, but for tensors, of which a candidate has those that are stored, and for what cannot travel."""
+    found: list[list[Tree]] = []
+    for name, item in record.computed(value) if way.computed else ():
+        try:
+            found.append([name, _encode(item, _Way(_no_tensor, False), depth + 1)])
+        except Untransportable:
+            continue
+    return found
+
+
+def _no_tensor(_tensor: Tensor) -> int:
+    raise Untransportable("a tensor that is computed")
 
 
 def _number(value: Any) -> bool | int | float | complex | None:
@@ -118,42 +157,36 @@ def _number(value: Any) -> bool | int | float | complex | None:
     return None
 
 
-def _fields(value: Any) -> Iterator[tuple[str, Any]]:
-    """The stored fields of a dataclass; `Untransportable` for one that computes them."""
-    stored = getattr(type(value), "__dictoffset__", 0) and object.__getattribute__(value, "__dict__")
-    for item in dataclasses.fields(value):
-        slot = getattr(type(value), item.name, None)
-        if stored and item.name in stored:
-            yield item.name, stored[item.name]
-        elif isinstance(slot, MemberDescriptorType):
-            yield item.name, slot.__get__(value)
-        else:
-            raise Untransportable(f"a dataclass whose field `{item.name}` is computed")
-
-
-def decode(tree: Tree, tensors: list[Tensor]) -> Any:
-    """The value of a tree; raises `Untransportable` for a tree that is not well formed."""
+def decode(tree: Tree, tensors: list[Tensor], records: bool = False) -> Any:
+    """The value of a tree; raises `Untransportable` for a tree that is not well formed. Records become plain tuples and dicts, unless `records` are asked
+    for, which only a tree from one's own side may be, or from one that is believed."""
     if tree is None or isinstance(tree, (bool, int, float, str)):
         return tree
     if not isinstance(tree, dict) or len(tree) != 1:
         raise Untransportable("a malformed tree")
     ((kind, content),) = tree.items()
     try:
-        return _decode(kind, content, tensors)
+        return _decode(kind, content, tensors, records)
     except (TypeError, ValueError, LookupError, AttributeError, RuntimeError) as error:
         raise Untransportable(f"a malformed tree ({kind}: {error})") from error
 
 
-def _decode(kind: str, content: Any, tensors: list[Tensor]) -> Any:
+def _decode(kind: str, content: Any, tensors: list[Tensor], records: bool) -> Any:
     match kind:
         case "tensor" if type(content) is int and 0 <= content < len(tensors):
             return tensors[content]
         case "list":
-            return [decode(item, tensors) for item in content]
+            return [decode(item, tensors, records) for item in content]
         case "tuple":
-            return tuple(decode(item, tensors) for item in content)
+            return tuple(decode(item, tensors, records) for item in content)
         case "dict":
-            return {decode(key, tensors): decode(item, tensors) for key, item in content}
+            return {decode(key, tensors, records): decode(item, tensors, records) for key, item in content}
+        case "record":
+            kind, name, *both = content
+            parts, computed = ([(str(key), decode(item, tensors, records)) for key, item in pairs] for pairs in both)
+            if records:
+                return put_together(kind, name, parts, computed)
+            return tuple(item for _name, item in parts) if kind == "tuple" else dict(parts)
         case "float":
             return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[content]
         case "int":
@@ -171,17 +204,23 @@ def _decode(kind: str, content: Any, tensors: list[Tensor]) -> Any:
 
 
 def map_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """`value` with every tensor changed, each object once. Containers come back as plain lists, tuples and dicts, as after a transport."""
+    """`value` with every tensor changed, each object once. Containers come back as plain lists, tuples and dicts, records as what they were."""
     tensors: list[Tensor] = []
     tree = encode(value, tensors, lambda tensor: tensor)
-    return decode(tree, [change(tensor) for tensor in tensors])
+    return decode(tree, [change(tensor) for tensor in tensors], records=True)
+
+
+def plain(value: Any) -> Any:
+    """`value` with tuples and dicts in the place of records."""
+    tensors: list[Tensor] = []
+    return decode(encode(value, tensors, lambda tensor: tensor), tensors)
 
 
 def map_floats(value: Any, change: Callable[[float], float]) -> Any:
     """`value` with every finite Python float changed, in the order of the tree; keys of dicts stay."""
     tensors: list[Tensor] = []
     tree = encode(value, tensors, lambda tensor: tensor)
-    return decode(_with_floats(tree, change), tensors)
+    return decode(_with_floats(tree, change), tensors, records=True)
 
 
 def _with_floats(tree: Tree, change: Callable[[float], float]) -> Tree:
@@ -194,6 +233,8 @@ def _with_floats(tree: Tree, change: Callable[[float], float]) -> Tree:
             return {"tuple": [_with_floats(item, change) for item in items]}
         case {"dict": pairs}:
             return {"dict": [[key, _with_floats(item, change)] for key, item in pairs]}
+        case {"record": [kind, name, parts, computed]}:
+            return {"record": [kind, name, [[key, _with_floats(item, change)] for key, item in parts], computed]}
     return tree
 
 
@@ -239,6 +280,9 @@ def describe_value(value: object, path: str = "") -> list[str]:
     """One line per leaf of `value`."""
     if isinstance(value, Tensor):
         return [path + describe(value)]
+    record = _record(value)
+    if record is not None:
+        return [line for name, item in record.parts for line in describe_value(item, f"{path}.{name} ")]
     if isinstance(value, (list, tuple)):
         return [line for i, item in enumerate(value) for line in describe_value(item, f"{path}[{i}] ")]
     if isinstance(value, dict):

@@ -174,7 +174,7 @@ class Trials:
         entry = body["entry"]
         inputs = self.base(entry)
         tensors: list[Tensor] = []
-        tree = encode(inputs, tensors, lambda tensor: tensor)
+        tree = encode(inputs, tensors, lambda tensor: tensor, computed=True)
         answer = {"inputs": tree, "label": LABELS[self._kinds[entry]], "skipped": None}
         if self._outbox is not None and body.get("stays"):
             # What nobody else is to have takes no room of theirs.

@@ -70,7 +70,7 @@ class Trusted:
         facts = loaded.facts()
         self._loaded = loaded
         tensors: list[Tensor] = []
-        tree = encode(init, tensors, lambda tensor: tensor)
+        tree = encode(init, tensors, lambda tensor: tensor, computed=True)
         state = []
         for name, tensor in reference.initial_state().items():
             state.append([name, {"tensor": len(tensors)}])
@@ -85,7 +85,7 @@ class Trusted:
                 "has_state": bool(state),
                 "sets": problem.sets(),
                 "form": problem.form.to_json(),
-                "constants": encode(problem.constants(), [], lambda tensor: tensor),
+                "constants": encode(problem.constants(), [], lambda tensor: tensor, computed=True),
             },
             [fd],
         )
@@ -289,7 +289,7 @@ class _Loaded:
         inputs, name = self._problem.check_inputs(int(body["seed"]), self._device)
         self._reference.run(inputs)
         tensors: list[Tensor] = []
-        tree = encode(inputs, tensors, lambda tensor: tensor)
+        tree = encode(inputs, tensors, lambda tensor: tensor, computed=True)
         fd, entries = write_arena(tensors)
         label = name or ", ".join(line for value in inputs for line in describe_value(value))
         return Reply({"inputs": tree, "tensors": entries, "label": label, "skipped": None}, [fd])

@@ -231,7 +231,7 @@ def _shared(tensor: Tensor) -> tuple[dict[str, Any], Tensor]:
 def decoded(tree: Tree, tensors: list[Tensor]) -> list[Any]:
     """The values that a request carries."""
     try:
-        return list(decode(tree, tensors))
+        return list(decode(tree, tensors, records=True))
     except Untransportable as error:
         raise WorkerError("internal", "decode", str(error)) from error
 

@@ -11,7 +11,9 @@ import mmap
 import os
 import socket
 import threading
+import types
 import unittest
+import unittest.mock
 
 from support import DEVICES
 
@@ -19,13 +21,14 @@ import torch
 from torch.cuda import _utils as cuda_utils
 
 from kernelwright_worker import arena as arenas
-from kernelwright_worker import cuda_ipc, draws, launches, recipes
+from kernelwright_worker import cuda_ipc, draws, launches, recipes, records
 from kernelwright_worker.arena import Arena, write_arena
 from kernelwright_worker.channel import Channel, WorkerError, serve
 from kernelwright_worker.failures import condense
 from kernelwright_worker.layout import Layout, admit_plain, editable_copy, fresh_copy, same_bits, window_of
 from kernelwright_worker.locations import Locations
-from kernelwright_worker.trees import Untransportable, decode, encode
+from kernelwright_worker.records import PROBLEM_MODULE
+from kernelwright_worker.trees import Untransportable, decode, encode, map_tensors
 
 Pair = collections.namedtuple("Pair", "a b")
 
@@ -34,6 +37,31 @@ Pair = collections.namedtuple("Pair", "a b")
 class Output:
     logits: torch.Tensor
     loss: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Heads:
+    width: int
+    count: int = 4
+    #: No field.
+    dropout = 0.0
+
+    @property
+    def size(self) -> int:
+        return self.width // self.count
+
+    @property
+    def mask(self) -> torch.Tensor:
+        return torch.ones(self.count)
+
+    @property
+    def kernel(self) -> int:
+        raise NotImplementedError
+
+
+class Plain:
+    def __init__(self) -> None:
+        self.scale = torch.ones(2)
 
 
 def travel(value: object) -> object:
@@ -62,6 +90,30 @@ class Trees(unittest.TestCase):
         arrived = travel(Output(torch.ones(2), 0.5))
         self.assertEqual((arrived["logits"].tolist(), arrived["loss"]), ([1.0, 1.0], 0.5))
 
+    def test_records_keep_their_class_on_their_own_side(self) -> None:
+        given = [Heads(8), Pair(torch.ones(2), 1), types.SimpleNamespace(depth=(Heads(16),))]
+        heads, pair, namespace = map_tensors(given, lambda tensor: tensor + 1)
+        self.assertEqual((heads, namespace), (given[0], given[2]))
+        self.assertEqual((type(pair), pair.a.tolist(), pair.b), (Pair, [2.0, 2.0], 1))
+        with unittest.mock.patch.object(Plain, "__module__", PROBLEM_MODULE):
+            self.assertEqual(map_tensors(Plain(), lambda tensor: tensor + 1).scale.tolist(), [2.0, 2.0])
+        with self.assertRaises(Untransportable):
+            travel(Plain())
+
+    def test_elsewhere_records_have_their_parts_and_what_properties_give(self) -> None:
+        tree = encode([Heads(8), Pair(1, Heads(16)), types.SimpleNamespace(rate=0.5)], [], admit_plain, computed=True)
+        with unittest.mock.patch.dict(records._classes, clear=True):
+            heads, pair, namespace = decode(tree, [], records=True)
+        self.assertNotIsInstance(heads, Heads)
+        self.assertEqual((type(heads).__name__, heads.width, heads.size, heads.dropout), ("Heads", 8, 2, 0.0))
+        self.assertFalse(hasattr(heads, "mask") or hasattr(heads, "kernel"), "tensors that are computed, and what raises")
+        self.assertEqual(dataclasses.replace(heads, width=4).width, 4)
+        self.assertEqual((pair.a, pair.b.size, pair._replace(a=2)[0], namespace.rate), (1, 4, 2, 0.5))
+
+    def test_what_is_read_from_a_class_is_read_only_when_asked_for(self) -> None:
+        with unittest.mock.patch.object(Heads, "size", property(lambda _self: self.fail("it was read"))):
+            self.assertEqual(travel(Heads(8)), {"width": 8, "count": 4})
+
     def test_tensors_keep_layout_aliasing_and_bits(self) -> None:
         base = torch.arange(24.0).reshape(4, 6)
         cases = [base, base.t(), base[:, 1:3], base[0].expand(5, 6), base[2:2], torch.tensor(3.0), torch.randn(3).to(torch.bfloat16)]
@@ -79,7 +131,7 @@ class Trees(unittest.TestCase):
         for value in (object(), {1, 2}, b"x", len, cycle, torch.ones(2).to_sparse(), torch.empty(1, device="meta")):
             with self.assertRaises(Untransportable):
                 travel(value)
-        for tree in ({"tensor": 0}, {"tensor": True}, {"list": 3}, {"dict": [[1]]}, {"code": "x"}, {"float": "x"}, {"dtype": "nn"}, [1]):
+        for tree in ({"tensor": 0}, {"tensor": True}, {"list": 3}, {"dict": [[1]]}, {"code": "x"}, {"float": "x"}, {"dtype": "nn"}, {"record": [1]}, [1]):
             with self.assertRaises(Untransportable):
                 decode(tree, [])
 
