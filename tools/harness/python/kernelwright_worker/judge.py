@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .answers import may_be_noise, same_value
+from .answers import are_integers, may_be_noise, same_value
 from .arena import Arena
 from .channel import WorkerError
 from .compare import CHOSEN, Comparison, Expected, NanRule, compare
@@ -42,8 +42,8 @@ class Judge:
         if expectation.outputs.is_replaceable and (reason := _why_it_says_nothing(expectation, result)):
             return {**Comparison().to_json(), "undecided": reason}
         # Noise that makes no difference on the problem's own inputs may do so on others: that is nobody's fault.
-        if self._trials.kind(entry) != "problem" and may_be_noise(result):
-            undecided = self._undecided(self._trials.base(entry), expectation.results(), [outputs, self._reference.of_written(after or self._trials.base(entry))])
+        if self._trials.kind(entry) != "problem" and result.mismatches:
+            undecided = self._undecided(self._trials.base(entry), expectation.results(), [outputs, self._reference.of_written(after or self._trials.base(entry))], result)
             if undecided is not None:
                 return {**Comparison().to_json(), "undecided": undecided}
         return result.to_json()
@@ -60,8 +60,11 @@ class Judge:
             comparisons.append(self._verify(call, arena, expected[key]))
         return comparisons
 
-    def _undecided(self, inputs: list[Any], baseline: Any, results: Any) -> str | None:
+    def _undecided(self, inputs: list[Any], baseline: Any, results: Any, found: Comparison) -> str | None:
         """Why results that are not what is expected say nothing against a candidate, if so."""
+        if not may_be_noise(found):
+            wavers = are_integers(found) and self._reference.wavers_there(inputs, baseline, results)
+            return "rounding decides its integer outputs" if wavers else None
         if not self._reference.repeats(inputs, baseline):
             return "the reference gives other outputs for it each time"
         if self._reference.is_as_sensitive(inputs, baseline, results):
@@ -73,7 +76,7 @@ class Judge:
         their trials are."""
         if self._trials.kind(call["base"]) == "problem":
             return may_be_noise(found) and not self._reference.repeats(answer.inputs, expectation.results())
-        return expectation.integers_differ or may_be_noise(found) and self._undecided(answer.inputs, expectation.results(), results) is not None
+        return expectation.integers_differ or self._undecided(answer.inputs, expectation.results(), results, found) is not None
 
     def _after(self, body: dict[str, Any], arena: Arena, before: list[Any]) -> list[Any]:
         """The inputs after the call; none where they are not told."""
