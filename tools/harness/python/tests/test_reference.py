@@ -156,6 +156,18 @@ class Sensitivity(unittest.TestCase):
             self.assertTrue(made.is_as_sensitive([x], baseline, others))
             self.assertFalse(made.is_as_sensitive([x], baseline, torch.zeros_like(others) + 50))
 
+    def test_integers_waver_where_scores_are_nearly_tied_and_nowhere_else(self) -> None:
+        for device in on_each_device():
+            made, (x,) = reference(HEAD + "        return (torch.log_softmax(x, -1) + 9.0).topk(4).indices\n" + NORMAL, device)
+            for inputs, are_tied in (([1e-6 * x], True), ([x], False)):
+                baseline = made.results(inputs)
+                scores = inputs[0].double() - inputs[0].double().logsumexp(-1, keepdim=True)
+                other = scores.topk(4).indices if are_tied else baseline[0].flip(-1)
+                self.assertFalse(torch.equal(other, baseline[0]))
+                self.assertEqual(made.wavers_there(inputs, baseline, [other, []]), are_tied)
+                self.assertFalse(made.wavers_there(inputs, baseline, [other[:, :2], []]))
+                self.assertFalse(made.wavers_there(inputs, baseline, baseline), "there is nothing to excuse")
+
     def test_what_is_not_finite_is_so_in_the_same_way(self) -> None:
         for device in on_each_device():
             made, (x,) = reference(HEAD + "        return torch.cat([x / 0, 0 * x / 0])\n" + NORMAL, device)
