@@ -29,7 +29,7 @@ const MOST_ROUNDS: usize = 40;
 const BUDGET: Duration = Duration::from_millis(800);
 
 /// How many times longer a call may take by itself, beyond what it is for the baseline and this.
-const LONGER: f64 = 2.0;
+const LONGER: f64 = 1.7;
 
 /// The largest part of a call's time that is excused as waiting: threads that wait for each other, which a candidate can arrange, would excuse all of it.
 const EXCUSED: f64 = 0.5;
