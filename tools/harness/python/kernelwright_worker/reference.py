@@ -289,16 +289,17 @@ class Reference:
     def wavers_there(self, inputs: list[Any], baseline: Any, results: Any) -> bool:
         """Whether results have other integers than the reference's only where its own are others with other last digits, of the inputs or of what operators
         give: of several that are tied or nearly so, each order of adding up may choose another."""
-        pairs = list(zip(leaves(baseline), leaves(map_tensors(results, lambda tensor: tensor.to(self._device.torch)))))
-        if any(a.shape != b.shape or a.dtype != b.dtype for a, b in pairs):
+        own, given = (list(leaves(value)) for value in (baseline, map_tensors(results, lambda tensor: tensor.to(self._device.torch))))
+        pairs = list(zip(own, given))
+        if len(own) != len(given) or any(a.shape != b.shape or a.dtype != b.dtype for a, b in pairs):
             return False
         left = {number: a != b for number, (a, b) in enumerate(pairs) if not (a.is_floating_point() or a.is_complex())}
         first = sum(int(wrong.sum()) for wrong in left.values())
         for run, moved in enumerate(chain(self._rounded(inputs), self._nearby(inputs)) if first else (), 1):
             others = list(leaves(moved))
             for number, wrong in left.items():
-                if len(others) == len(pairs) and others[number].shape == wrong.shape:
-                    wrong &= others[number] == pairs[number][0]
+                if len(others) == len(own) and others[number].shape == wrong.shape:
+                    wrong &= others[number] == own[number]
             count = sum(int(wrong.sum()) for wrong in left.values())
             if not count:
                 return True

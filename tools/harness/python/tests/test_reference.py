@@ -166,6 +166,7 @@ class Sensitivity(unittest.TestCase):
                 self.assertFalse(torch.equal(other, baseline[0]))
                 self.assertEqual(made.wavers_there(inputs, baseline, [other, []]), are_tied)
                 self.assertFalse(made.wavers_there(inputs, baseline, [other[:, :2], []]))
+                self.assertFalse(made.wavers_there(inputs, baseline, [[other, other], []]), "there is more than was asked for")
                 self.assertFalse(made.wavers_there(inputs, baseline, baseline), "there is nothing to excuse")
 
     def test_what_is_not_finite_is_so_in_the_same_way(self) -> None:
