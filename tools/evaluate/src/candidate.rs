@@ -69,6 +69,8 @@ struct Claim {
     outputs: Value,
     #[serde(default)]
     tensors: Vec<Value>,
+    #[serde(default)]
+    missed: u64,
 }
 
 /// Inputs inside the candidate's process: the tree they were sent as, and where their tensors lie now.
@@ -89,6 +91,8 @@ pub(crate) struct Call {
     pub(crate) written: u64,
     /// Whether outputs lie in the memory of inputs.
     pub(crate) returns_inputs: bool,
+    /// How many elements of its outputs were written after the stream of its caller had read them, as its process tells.
+    pub(crate) missed: u64,
 }
 
 /// A timed batch.
@@ -211,7 +215,7 @@ impl Candidate {
 
     async fn call(&mut self, entry: u32, given: &Given, goes_on: bool) -> Result<Call, Stop> {
         let reply = self.ask(Phase::Run, "run", json!({"entry": entry, "poison": true, "goes_on": goes_on}), &[]).await?;
-        let Claim { outputs, tensors } = claim(reply.ok)?;
+        let Claim { outputs, tensors, missed } = claim(reply.ok)?;
         let written = wire::written_bytes(&tensors, &given.located);
         let returns_inputs = wire::share_memory(&tensors, &given.located);
         let mut all: Vec<Value> = tensors.iter().chain(&given.located).cloned().collect();
@@ -222,6 +226,7 @@ impl Candidate {
             wall: reply.wall,
             written,
             returns_inputs,
+            missed,
         })
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kernelwright_harness::Refusal;
-use kernelwright_protocol::Trials;
+use kernelwright_protocol::{Mismatch, Trials};
 use serde_json::Value;
 
 use crate::EvaluateError;
@@ -266,6 +266,15 @@ pub(crate) fn returned_inputs() -> Stop {
     Stop::rejected("output_memory", "an output lies in the memory of an input, where those of the reference have memory of their own")
 }
 
+/// Whoever goes on with the results of such a call, on the stream on which it was made, reads what was there before.
+fn unjoined(label: &str, missed: u64, trials: Trials) -> Stop {
+    let written = if missed == 1 { "1 element is".to_owned() } else { format!("{missed} elements are") };
+    let detail = format!(
+        "{written} written after the stream of the caller, where the next operator runs, has read them: it does not wait for work on another stream"
+    );
+    Stop::incorrect(vec![Mismatch { trial: label.to_owned(), output: "output".to_owned(), detail, error_over_tolerance: None }], trials)
+}
+
 /// Under which names the two sides have the inputs of a call.
 #[derive(Clone, Copy)]
 struct Entries {
@@ -297,6 +306,9 @@ async fn trial(
     let error = comparison.outcome(label).map_err(|mismatches| Stop::incorrect(mismatches, passed.trials.clone()))?;
     if call.returns_inputs && !problem.facts.returns_inputs {
         return Err(returned_inputs());
+    }
+    if call.missed > 0 {
+        return Err(unjoined(label, call.missed, passed.trials.clone()));
     }
     passed.error_over_tolerance = passed.error_over_tolerance.max(error);
     passed.quickest_call = passed.quickest_call.min(call.wall);

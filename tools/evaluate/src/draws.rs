@@ -41,6 +41,8 @@ pub(crate) enum DrawKind {
     Tied,
     /// Where it is known how integers are drawn: those at the ends of their range, and few of them.
     Ranged,
+    /// The base entry's inputs, integers that only count in another order.
+    Permuted,
     /// The base entry's inputs with a few elements changed.
     Touched,
     /// The same, far larger.
@@ -74,11 +76,17 @@ impl DrawKind {
             Self::Wide => "wide",
             Self::Tied => "tied",
             Self::Ranged => "ranged",
+            Self::Permuted => "permuted",
             Self::Touched => "touched",
             Self::Raised => "raised",
             Self::Opposed => "opposed",
             Self::Flipped => "flipped",
         }
+    }
+
+    /// Whether it changes the base entry's inputs.
+    pub(crate) fn is_of_base(self) -> bool {
+        matches!(self, Self::Permuted | Self::Touched | Self::Raised | Self::Opposed | Self::Flipped)
     }
 }
 

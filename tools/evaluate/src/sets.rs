@@ -66,6 +66,8 @@ impl Problem {
         self.state = lost.state;
         self.takes_scaled = lost.takes_scaled;
         self.moves = lost.moves;
+        // The other one was loaded with TF32 allowed already.
+        self.facts.turns_tf32_on = lost.facts.turns_tf32_on;
         let set = lost.sets.selected;
         self.sets = Sets { selected: 0, ready: vec![], ..lost.sets };
         if set == 0 { Ok(()) } else { self.go_to(set).await }

@@ -11,6 +11,14 @@ const DIAGNOSTICS: usize = 4000;
 /// The most differences a verdict lists.
 const MISMATCHES: usize = 8;
 
+/// What a candidate is faulted for whose kernels write beyond their memory (`canaries.py`).
+const OVERRUN: &str = "a kernel writes where it has no memory";
+
+/// Whether that is so; a closer look tells where.
+pub(crate) fn has_overrun(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Faulted(fault) if fault.summary.starts_with(OVERRUN))
+}
+
 /// Why an evaluation ends before its end.
 #[derive(Debug)]
 pub(crate) enum Stop {

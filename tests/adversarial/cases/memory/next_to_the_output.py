@@ -2,8 +2,8 @@
 # target: cuda
 # kind: fault
 # mechanism: the right result, and writes past the end of the output, inside the same block of the allocator
-# expect: faulted | incorrect | correct
-# why: only a sanitizer or a canary sees it; the deep check does
+# expect: faulted | incorrect
+# why: behind the output lies what the allocator keeps, or an input
 import torch
 import triton
 import triton.language as tl

@@ -47,7 +47,7 @@ impl Evaluator {
             let drawn = problem.draw(BASE, base).await?.map_err(correctness::base_failed)?;
             // Outputs are about as large as inputs; a batch that is shorter than wanted does no harm.
             let room = Room::of_one_side(2 * wire::total_bytes(&drawn.tensors), &self.inner.settings.limits, &problem);
-            let reload = Reload { workshop, source, name, setting, base };
+            let reload = Reload { workshop, source, name, setting: problem.setting, base };
             problem.learn_moves().await?;
             baselines::ensure(&mut problem, choice.kinds(), room, &reload, say).await?;
             inputs.extend_from_slice(&problem.facts.inputs);
@@ -63,7 +63,13 @@ impl Evaluator {
             },
             inputs,
             outputs,
-            findings: problem.degenerate().into_iter().chain(problem.form_note()).chain(problem.structure_note()).collect(),
+            findings: problem
+                .degenerate()
+                .into_iter()
+                .chain(problem.form_note())
+                .chain(problem.tf32_note())
+                .chain(problem.structure_note())
+                .collect(),
         };
         self.put_back(&mut loaded, key, problem).await;
         Ok(report)

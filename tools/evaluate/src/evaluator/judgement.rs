@@ -12,7 +12,7 @@ use super::until;
 use crate::candidate::Candidate;
 use crate::deep_check::{self, Examination, Sanitizer};
 use crate::problem::Problem;
-use crate::verdict::{Stop, deciding_finding};
+use crate::verdict::{Stop, deciding_finding, has_overrun};
 use crate::workshop::{Started, TritonMode};
 use crate::{EvaluateError, Limits, afterwards, launches};
 
@@ -51,8 +51,14 @@ impl Case<'_> {
         } else {
             candidate.end().await;
         }
-        let mut findings: Vec<Finding> =
-            problem.degenerate().into_iter().chain(problem.structure_note()).chain(degraded(&sandbox)).chain(not_forked(reason)).collect();
+        let mut findings: Vec<Finding> = problem
+            .degenerate()
+            .into_iter()
+            .chain(problem.tf32_note())
+            .chain(problem.structure_note())
+            .chain(degraded(&sandbox))
+            .chain(not_forked(reason))
+            .collect();
         if let Some(correct) = slowed {
             findings.extend(until(cancelled, afterwards::charge(problem, correct)).await??);
         }
@@ -62,7 +68,7 @@ impl Case<'_> {
             Err(Stop::Failed(error)) => return Err(error),
         };
         let mut deep_check = None;
-        if let (Some(sanitizer), Verdict::Correct(_)) = (sanitizer, &verdict) {
+        if let Some(sanitizer) = sanitizer.filter(|_| matches!(verdict, Verdict::Correct(_)) || has_overrun(&verdict)) {
             // It takes long and measures nothing.
             self.turn = None;
             self.turn = until(cancelled, gpu_turn(self.request.target, Company::Others)).await?;
@@ -88,7 +94,7 @@ impl Case<'_> {
         })
     }
 
-    /// Has a correct candidate looked at by compute-sanitizer. What it has torch build is there already.
+    /// Has a candidate that is correct, but for what it may write beyond its memory, looked at by compute-sanitizer. What it has torch build is there already.
     async fn examine(
         &self,
         sanitizer: &Sanitizer,

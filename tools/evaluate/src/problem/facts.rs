@@ -48,6 +48,9 @@ pub(crate) struct Facts {
     /// The name of every set of inputs; the figures above are those of the selected one.
     #[serde(default)]
     pub(crate) sets: Vec<String>,
+    /// Whether its own code turns TF32 on, though nobody asked for it: both sides may use it then.
+    #[serde(default)]
+    pub(crate) turns_tf32_on: bool,
     /// Plain data that a candidate may import from the problem.
     #[serde(default)]
     pub(crate) constants: Value,

@@ -71,10 +71,10 @@ impl Problem {
         let mut fields = setting.to_json();
         fields["source"] = source.into();
         fields["name"] = name.into();
-        let (facts, fds) = request(&mut worker, "load", fields, &[], trusted::STEP).await?;
+        let (facts, fds): (Facts, _) = request(&mut worker, "load", fields, &[], trusted::STEP).await?;
         Ok(Self {
             worker,
-            setting: *setting,
+            setting: Setting { tf32: setting.tf32 || facts.turns_tf32_on, ..*setting },
             facts,
             construction: fds.into_iter().next(),
             baselines: vec![],
@@ -111,6 +111,13 @@ impl Problem {
         Some(Finding { rule: "problem_form".to_owned(), severity: Severity::Note, message })
     }
 
+    /// That the problem itself allows what nobody asked for.
+    pub(crate) fn tf32_note(&self) -> Option<Finding> {
+        let message = "the problem's own code turns TF32 on: reference and candidate may both compute products of float32 with it";
+        let note = Finding { rule: "tf32_by_the_problem".to_owned(), severity: Severity::Note, message: message.to_owned() };
+        self.facts.turns_tf32_on.then_some(note)
+    }
+
     /// Makes the inputs of one call and computes what the reference gives for them; the reason, where the reference cannot run on them.
     pub(crate) async fn draw(&mut self, entry: u32, draw: Draw) -> Result<Result<Inputs, String>, EvaluateError> {
         let inputs = match self.drawn(entry, draw, false).await? {
@@ -130,7 +137,7 @@ impl Problem {
 
     async fn drawn(&mut self, entry: u32, draw: Draw, stays: bool) -> Result<Result<Inputs, String>, EvaluateError> {
         let mut fields = json!({"entry": entry, "seed": draw.seed, "kind": draw.kind.as_str(), "stays": stays});
-        if matches!(draw.kind, DrawKind::Touched | DrawKind::Raised | DrawKind::Opposed | DrawKind::Flipped) {
+        if draw.kind.is_of_base() {
             fields["base"] = BASE.into();
         }
         let (drawn, fds): (Drawn, _) = self.ask_within(self.drawing_limit(draw.kind), "draw", fields, &[]).await?;

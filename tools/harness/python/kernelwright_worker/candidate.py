@@ -21,10 +21,12 @@ import torch
 from torch import Tensor
 
 from . import another_state, built_in_state, failures, forms
+from .canaries import Canaries
 from .channel import WorkerError
 from .device import Device, seed_all
 from .forms import Form
 from .layout import admit_plain, overlaps, same_bits
+from .next_reader import NextReader
 from .trees import Tree, Untransportable, decode, encode
 
 _MODULE_NAME = "kernelwright_candidate"
@@ -38,6 +40,7 @@ _no_grad = torch.no_grad
 _describe = failures.describe
 _overlaps, _same_bits = overlaps, same_bits
 _set_by_hand, _dependent, _other_values = another_state.set_by_hand, another_state.dependent, another_state.other_values
+_NextReader, _Canaries = NextReader, Canaries
 _built_with, _Snapshot = built_in_state.built_with, another_state.Snapshot
 
 
@@ -73,6 +76,9 @@ class Candidate:
         self._before_runs: another_state.Snapshot | None = None
         #: What of the reference's state may come to hold other values, as it is before the first call.
         self._variable: dict[str, Tensor] = {}
+        self._next_reader, self._canaries = _NextReader(device), _Canaries(device)
+        #: How many elements of the last call's outputs its caller's stream would have read before they were written.
+        self.missed = 0
         #: What it can import of the problem.
         self._offered: ModuleType | None = None
 
@@ -201,13 +207,20 @@ class Candidate:
 
         def call() -> tuple[Any, int]:
             with _no_grad():
+                self._next_reader.before_call()
                 start = _clock()
                 outputs = module(*inputs)
+                self._next_reader.after_call(outputs)
                 self._device.synchronize()
-                return outputs, _clock() - start
+                nanoseconds = _clock() - start
+                if (overrun := self._canaries.overrun()) is not None:
+                    raise WorkerError("run", "run", overrun)
+                self.missed = self._next_reader.missed()
+                return outputs, nanoseconds
 
         if poison:
             self._device.poison(like)
+            self._canaries.before_call()
         try:
             return self.guarded("run", "run", call)
         finally:

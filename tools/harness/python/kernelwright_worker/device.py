@@ -38,6 +38,9 @@ _FLAGS = (
     "mkldnn.conv.fp32_precision",
 )
 
+#: What these say where TF32 may be used.
+_ALLOWING = (True, "tf32", "high", "medium")
+
 _libc = ctypes.CDLL(None)
 
 #: The number of the only GPU that this process sees, once others are hidden.
@@ -112,6 +115,15 @@ class Device:
         torch.backends.cuda.matmul.allow_tf32 = tf32
         torch.backends.cudnn.allow_tf32 = tf32
         self._flags = _precision_flags()
+
+    def takes_over_tf32(self) -> bool:
+        """Whether the problem's own code, which ran since `set_flags`, has turned TF32 on for a GPU: its policy then allows that, to both sides. Threads and
+        flags are set again, whatever it has changed."""
+        flags = {name: value for name, value in _precision_flags().items() if name.endswith(("_tf32", "_precision"))}
+        turned_on = self.is_cuda and any(value in _ALLOWING and self._flags.get(name) not in _ALLOWING for name, value in flags.items())
+        self._tf32 = self._tf32 or turned_on
+        self.set_flags()
+        return turned_on
 
     def note_flags(self) -> None:
         """Compares the precision flags with what `set_flags` has left, after code ran that may have changed them."""

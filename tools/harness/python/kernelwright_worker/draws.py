@@ -42,6 +42,7 @@ LABELS = {
     "wide": "integers of more digits",
     "tied": "the largest of each row several times",
     "ranged": "integers at the ends of their range, and few of them",
+    "permuted": "the first inputs again, what counts from place to place in another order",
     "touched": "the first inputs again, a few elements changed",
     "raised": "the first inputs again, a few elements far larger",
     "opposed": "the first inputs again, a few single elements far larger and of the other sign",
@@ -104,7 +105,7 @@ def transform(
         return traits.filled(inputs, device, seed, list(structures)), None
     if kind == "masked":
         return traits.masked(inputs, device, seed), None
-    if kind in ("skewed", "lower", "wide", "tied", "ranged"):
+    if kind in ("skewed", "lower", "wide", "tied", "ranged", "permuted"):
         changed_traits = getattr(traits, str(kind))
         return changed_traits(inputs, device, seed), None
     if not any(can_scale(tensor) and tensor.numel() for tensor in tensors_of(inputs)):

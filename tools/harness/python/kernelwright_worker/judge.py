@@ -9,12 +9,16 @@ from .arena import Arena
 from .channel import WorkerError
 from .compare import CHOSEN, Comparison, Expected, NanRule, compare
 from .device import Device
+from .outputs import agree
 from .reference import Expectation, Reference
 from .trees import decode, plain, tensors_of
 from .trials import Trials
 
 #: The path of an input that was written into, while it is compared.
 _WRITTEN = "input"
+#: What is said where outputs do not follow integers that come in another order.
+_IN_ORDER = "; these are its outputs for integers that count from place to place, which came in another order"
+_OTHER_ORDER = "its outputs follow the order of integers that count from place to place, in a way of their own"
 #: What is said where outputs are those of another mode.
 _IN_TRAINING = "; these are its outputs in training mode, and modules are judged in eval mode, where batch norm takes its running statistics"
 
@@ -41,6 +45,12 @@ class Judge:
         self._compare_after(self._trials.base(entry), expectation, after, result)
         if expectation.outputs.is_replaceable and (reason := _why_it_says_nothing(expectation, result)):
             return {**Comparison().to_json(), "undecided": reason}
+        if self._trials.kind(entry) == "permuted" and result.mismatches:
+            # Offsets and borders have to be in order. Whoever does not look at them gives what they are as always.
+            usual, given = self._trials.expected(0), [outputs, self._reference.of_written(after or self._trials.base(entry))]
+            if usual is None or not agree(usual.results(), given):
+                return {**Comparison().to_json(), "undecided": _OTHER_ORDER}
+            result.mismatches[0]["detail"] += _IN_ORDER
         # Noise that makes no difference on the problem's own inputs may do so on others: that is nobody's fault.
         if self._trials.kind(entry) != "problem" and result.mismatches:
             undecided = self._undecided(self._trials.base(entry), expectation.results(), [outputs, self._reference.of_written(after or self._trials.base(entry))], result)

@@ -34,6 +34,8 @@ from .trees import Untransportable, map_tensors, tensors_of
 _PICKS = re.compile(r"\barg(?:min|max)\(")
 #: Calls that may put equal elements in any order.
 _ORDERS = re.compile(r"\b(?:topk|argsort|argpartition|kthvalue|median|mode)\(|\bsort\((?![^)]*stable)")
+#: Calls that take values in order for granted.
+_SEARCHES = re.compile(r"\b(?:searchsorted|bucketize)\(")
 #: Calls that have no answer for a singular matrix.
 _DECOMPOSES = re.compile(
     r"linalg\.(?!(?:vector_|matrix_)?norm\b|mat(?:mul|rix_exp|rix_power)\b|multi_dot\b|cross\b|vecdot\b|diagonal\b)"
@@ -56,6 +58,8 @@ class Problem:
         self._module = module
         #: Whether it decomposes matrices: one that has a row or an element twice may be none to decompose.
         self.decomposes = _DECOMPOSES.search(source) is not None
+        #: Whether it searches among values that have to be in order.
+        self.searches = _SEARCHES.search(source) is not None
         #: Whether it orders elements, of which equal ones may come in any order.
         self.orders = _ORDERS.search(source) is not None
         #: Whether it chooses elements, of which a NaN may be one.

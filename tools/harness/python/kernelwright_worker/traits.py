@@ -23,6 +23,8 @@ from .trees import floats_of, map_floats, map_tensors, tensors_of
 
 #: Integers that are the same in every draw are shuffled if there are so many.
 _MANY_INTEGERS = 16
+#: Integers that count from place to place, such as positions and page numbers, come in another order if there are so many in a row.
+_MANY_COUNTED = 8
 #: A mask has so many rows, or more: one of them is made empty, one in so many full, and most stay.
 _FEWEST_ROWS, _FULL = 4, 8
 #: Of so many rows two are made empty up to an end.
@@ -64,6 +66,8 @@ class Traits:
     lowered: tuple[Tensor | None, ...] = ()
     #: By what integers can be multiplied that are evidently numbers; zero for those that may be any bits, one for all others.
     widens: tuple[int, ...] = ()
+    #: Which integers count from place to place along their last dimension, in every draw.
+    counts: tuple[bool, ...] = ()
     #: Of which outputs name the largest or smallest elements.
     extremes: tuple[Extreme | None, ...] = ()
     #: From what ranges integers were drawn.
@@ -86,6 +90,7 @@ class Traits:
             min(lowest, default=1) - 1,
             lowered,
             tuple(map(_widens, *tensors)),
+            tuple(map(_counts, *tensors)),
         )
 
     def draws(self, inputs: list[Any]) -> list[str]:
@@ -93,7 +98,10 @@ class Traits:
         fills = any(self.constant_floats) or any(same and _fills(tensor) for tensor, same in zip(tensors_of(inputs), self.constant))
         masks, skews, ties = (any(one is not None for one in known) for known in (self.masks, self.skews, self.extremes))
         lowers, widens = self.lowers_by > 0, any(factor != 1 for factor in self.widens)
-        kinds = {"filled": fills, "masked": masks, "skewed": skews, "lower": lowers, "wide": widens, "tied": ties, "ranged": tell(inputs, self.ranges)}
+        kinds = {
+            **{"filled": fills, "masked": masks, "skewed": skews, "lower": lowers, "wide": widens, "tied": ties, "ranged": tell(inputs, self.ranges)},
+            "permuted": any(self.counts),
+        }
         return [kind for kind, has in kinds.items() if has]
 
     def filled(self, inputs: list[Any], device: torch.device, seed: int, structures: list[Structure | None]) -> list[Any]:
@@ -194,6 +202,21 @@ class Traits:
 
         return map_tensors(inputs, changed)
 
+    def permuted(self, inputs: list[Any], device: torch.device, seed: int) -> list[Any]:
+        """Integers that count from place to place in another order: in the same one wherever there are as many of them, so that what belongs together stays so.
+        Those that go on counting from row to row change places across rows, too: within one, the order of pages may make no difference."""
+        counts = iter(self.counts)
+
+        def changed(tensor: Tensor) -> Tensor:
+            copy, elements = editable_copy(tensor, device)
+            if next(counts, False) and elements.shape == tensor.shape:
+                rows = elements.reshape(1 if _goes_on(tensor) else -1, tensor.numel() if _goes_on(tensor) else tensor.shape[-1])
+                order = torch.randperm(rows.shape[-1], generator=torch.Generator().manual_seed(seed + rows.shape[-1]))
+                elements.copy_(rows[:, order.to(device)].reshape(elements.shape))
+            return copy
+
+        return map_tensors(inputs, changed)
+
     def tied(self, inputs: list[Any], device: torch.device, seed: int) -> list[Any]:
         """Elements that outputs name are there several times."""
         return tied(inputs, device, seed, self.extremes)
@@ -255,6 +278,19 @@ def _widens(first: Tensor, second: Tensor) -> int:
     negative = both[both < 0]
     is_number = _NUMBERS * negative.numel() >= both.numel() and negative.unique().numel() >= _DIFFERENT
     return 1 << max(0, _WIDTHS[first.dtype] - largest.bit_length()) if is_number else 1
+
+
+def _counts(first: Tensor, second: Tensor) -> bool:
+    """Whether these are integers that are the same in both draws, each one more than the one before it."""
+    if first.dtype not in INTEGERS or not first.dim() or first.shape[-1] < _MANY_COUNTED or not same_bits(first, second):
+        return False
+    return bool((first[..., 1:] == first[..., :-1] + 1).all())
+
+
+def _goes_on(tensor: Tensor) -> bool:
+    """Whether each row goes on where the one before it has ended."""
+    flat = tensor.reshape(-1)
+    return bool((flat[1:] == flat[:-1] + 1).all())
 
 
 def _rows(tensor: Tensor) -> int:

@@ -72,7 +72,8 @@ class Trials:
         again = self._problem.inputs(self._seed + 1, self._device)
         ranges = self._problem.ranges
         self.structures = structure.find(inputs, lambda: again, ranges)
-        self.traits = replace(Traits.of(inputs, again), ranges=ranges)
+        known = replace(Traits.of(inputs, again), ranges=ranges)
+        self.traits = replace(known, counts=()) if self._problem.searches else known
 
     def learn_ties(self, inputs: list[Any], outputs: Any) -> None:
         """Of which inputs the outputs name the largest elements."""

@@ -66,8 +66,11 @@ class Trusted:
         problem = Problem(body["source"], body["name"])
         init = problem.init_inputs(seed)
         reference = Reference(problem, init, seed, device)
+        turns_tf32_on = device.takes_over_tf32()
         loaded = _Loaded(problem, reference, seed, device)
         facts = loaded.facts()
+        # A first call may do it as well.
+        turns_tf32_on = device.takes_over_tf32() or turns_tf32_on
         self._loaded = loaded
         tensors: list[Tensor] = []
         tree = encode(init, tensors, lambda tensor: tensor, computed=True)
@@ -84,6 +87,7 @@ class Trusted:
                 "state": state,
                 "has_state": bool(state),
                 "sets": problem.sets(),
+                "turns_tf32_on": turns_tf32_on,
                 "form": problem.form.to_json(),
                 "constants": encode(problem.constants(), [], lambda tensor: tensor, computed=True),
             },

@@ -132,7 +132,7 @@ class Untrusted:
         inputs = self._of(body["entry"])
         outputs, nanoseconds = candidate.run(inputs, bool(body.get("poison")), tensors_of(inputs), bool(body.get("goes_on")))
         device.make_room(_HALF)
-        return {**self._located(candidate, outputs), "ns": nanoseconds}
+        return {**self._located(candidate, outputs), "ns": nanoseconds, "missed": candidate.missed}
 
     def place(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         _candidate, device, batch = self._built("place")

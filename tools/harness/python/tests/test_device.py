@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import unittest
+from collections.abc import Callable
 from unittest import mock
 
 import support  # noqa: F401 (finds the package)
+import torch
 from kernelwright_worker import device
 from kernelwright_worker.channel import WorkerError
 
@@ -37,6 +39,36 @@ class OnlyOne(unittest.TestCase):
     def test_a_process_has_one_for_good(self) -> None:
         with mock.patch.object(device, "_shown", [1]), self.assertRaises(WorkerError):
             device._show_only(0)
+
+
+class Precision(unittest.TestCase):
+    def after(self, change: Callable[[], None], is_cuda: bool = True) -> tuple[bool, bool, str, str]:
+        """Whether TF32 is taken over from the code, and what is allowed then: whether the flag is on, the words for it, and the policy."""
+        ours = device.Device("cpu")
+        ours.is_cuda = is_cuda
+        self.addCleanup(device.Device("cpu").configure, torch.get_num_threads(), None)
+        ours.configure(2, None)
+        change()
+        taken = ours.takes_over_tf32()
+        self.assertEqual(torch.get_num_threads(), 2)
+        self.assertFalse(ours.takes_over_tf32(), "only what was changed since")
+        return taken, torch.backends.cuda.matmul.allow_tf32, torch.get_float32_matmul_precision(), ours.precision.value
+
+    def test_a_problem_may_allow_tf32(self) -> None:
+        for change in (_allow_in_products, _allow_in_convolutions, lambda: torch.set_float32_matmul_precision("high")):
+            self.assertEqual(self.after(change), (True, True, "high", "tf32"))
+
+    def test_what_else_a_problem_changes_is_set_again(self) -> None:
+        self.assertEqual(self.after(_allow_in_products, is_cuda=False), (False, False, "highest", "float32"))
+        self.assertEqual(self.after(lambda: torch.set_num_threads(1)), (False, False, "highest", "float32"))
+
+
+def _allow_in_products() -> None:
+    torch.backends.cuda.matmul.allow_tf32 = True
+
+
+def _allow_in_convolutions() -> None:
+    torch.backends.cudnn.allow_tf32 = True
 
 
 if __name__ == "__main__":

@@ -41,7 +41,24 @@ class Constants(unittest.TestCase):
             self.assertFalse(torch.equal(index, placed[1]))
             self.assertTrue(torch.equal(index.sort(-1).values, placed[1].sort(-1).values))
             self.assertTrue(all(map(same_bits, others, placed[2:])))
-            self.assertTrue("filled" in traits.draws(placed) and not Traits.of(others, others).draws(others))
+            self.assertTrue("filled" in traits.draws(placed) and "filled" not in Traits.of(others, others).draws(others))
+
+    def test_integers_that_count_come_in_another_order(self) -> None:
+        positions, pages = torch.arange(32).expand(3, 32).contiguous(), torch.arange(64, dtype=torch.int32).view(4, 16)
+        inputs = [torch.randn(4), positions, pages, torch.arange(32) + 5, torch.arange(4), 2 * torch.arange(32), positions.expand(2, 3, 32)]
+        for name in DEVICES:
+            device = torch.device(name)
+            placed = [fresh_copy(value, device) for value in inputs]
+            traits = Traits.of(placed, [placed[0] + 1, *placed[1:]])
+            (_x, rows, table, others, *stay), _skipped = draws.transform(placed, "permuted", device, 1, (), traits)
+            self.assertIn("permuted", traits.draws(placed))
+            self.assertFalse(torch.equal(rows, placed[1]))
+            self.assertTrue(torch.equal(rows.sort(-1).values, placed[1]) and torch.equal(rows, rows[:1].expand(3, 32)))
+            self.assertTrue(torch.equal(others - 5, rows[0]), "what belongs together stays so")
+            self.assertTrue(torch.equal(table.flatten().sort().values, placed[2].flatten()))
+            self.assertGreater(int((table // 16 != placed[2] // 16).sum()), 16, "pages of one row are those of others")
+            self.assertTrue(all(map(same_bits, stay, placed[4:])))
+            self.assertNotIn("permuted", Traits.of(placed, [placed[0], *(value + 1 for value in placed[1:])]).draws(placed))
 
     def test_numbers_that_are_the_same_in_every_draw_get_other_values(self) -> None:
         inputs = [{"alpha": 0.0, 1.5: (2.0, 3)}, 0.25, float("nan"), True, "mean", None, torch.zeros(2)]

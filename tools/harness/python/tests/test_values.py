@@ -181,7 +181,7 @@ class Draws(unittest.TestCase):
                 changed, skipped = draws.transform(placed, kind, device)
                 self.assertIsNone(skipped)
                 self.assertEqual(changed[1].tolist(), [0, 1, 2, 3])
-                stays = kind in ("problem", "filled", "masked", "skewed", "lower", "wide", "tied", "ranged", "untied")
+                stays = kind in ("problem", "filled", "masked", "skewed", "lower", "wide", "tied", "ranged", "permuted", "untied")
                 self.assertEqual(same_bits(changed[0], placed[0]), stays, kind)
             special = draws.transform(placed, "special", device)[0][0]
             self.assertEqual((int(special.isnan().sum()), int(special.isinf().sum())), (1, 1))

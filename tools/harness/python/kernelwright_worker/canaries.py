@@ -1,0 +1,142 @@
+"""What a GPU call writes outside of the memory that it was given.
+
+torch's allocator keeps what is freed, and hands it out in blocks that are larger than was asked for: who writes beyond the end of an allocation mostly meets
+nothing there, and results are right. So everything that the allocator keeps for the caller's stream is filled with a pattern before a call, and its own history
+of the call tells afterwards what was handed out: the rest has to be as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from . import dlpack
+from .device import CUDA_POISON_BYTE, Device
+
+#: Calls that are looked at: the first one compiles and tunes.
+_LOOKED_AT = (2, 3)
+#: No more pieces of memory are looked at, and no longer a history is read.
+_MOST_PIECES, _MOST_ENTRIES = 256, 4096
+#: Pieces are compared by words of so many bytes, as far as these are aligned.
+_WORD_BYTES = 8
+#: How the history calls it when memory goes back to the driver, which may give it to anybody.
+_GIVEN_BACK = ("segment_free", "segment_unmap")
+
+_Range = tuple[int, int]
+
+# Bound before any candidate is imported.
+_memory_snapshot = getattr(torch._C, "_cuda_memorySnapshot", None)
+_record_history = getattr(torch.cuda.memory, "_record_memory_history", None)
+_over = dlpack.over
+
+
+class Canaries:
+    """Looks at one call at a time; nothing on the CPU, or where this version of torch tells no history."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._calls = 0
+        self._kept: list[_Range] = []
+
+    def before_call(self) -> None:
+        """Fills what the allocator keeps, and has it note what it hands out."""
+        self._calls += 1
+        self._kept = []
+        if not self._device.is_cuda or self._calls not in _LOOKED_AT:
+            return
+        try:
+            self._kept = list(_kept_by_allocator(_memory_snapshot(None), torch.cuda.current_stream(self._device.torch).cuda_stream))
+            if len(self._kept) > _MOST_PIECES:
+                self._kept = []
+            if self._kept:
+                _record_history("all", None, max_entries=_MOST_ENTRIES)
+        except (AttributeError, KeyError, TypeError, RuntimeError):
+            self._kept = []
+        for start, end in self._kept:
+            _over(start, end - start, self._device.torch).fill_(CUDA_POISON_BYTE)
+        self._device.synchronize()
+
+    def overrun(self) -> str | None:
+        """What the call has written where nothing was handed out, asked once the device has finished."""
+        if not self._kept:
+            return None
+        kept, self._kept = self._kept, []
+        try:
+            history = [entry for trace in _memory_snapshot(None)["device_traces"] for entry in trace]
+            _record_history(None)
+            given = _given(history)
+        except (AttributeError, KeyError, TypeError, RuntimeError):
+            return None
+        if given is None or len(history) >= _MOST_ENTRIES:
+            return None
+        pieces = list(_without(kept, given))
+        if len(pieces) > _MOST_PIECES:
+            return None
+        # On a stream of its own, so that nothing that is needed for it comes out of what is looked at.
+        with torch.cuda.stream(torch.cuda.Stream(self._device.torch)):
+            for start, end in pieces:
+                written = _first_written(start, end, self._device.torch)
+                if written is not None:
+                    return _told(written, given)
+        return None
+
+
+def _kept_by_allocator(snapshot: dict[str, Any], stream: int) -> Iterator[_Range]:
+    """Free memory that a call on this stream may be given; not that of graphs, which keep it to themselves, nor what may be unmapped any time."""
+    for segment in snapshot["segments"]:
+        if segment["stream"] == stream and tuple(segment["segment_pool_id"]) == (0, 0) and not segment.get("is_expandable"):
+            for block in segment["blocks"]:
+                if block["state"] == "inactive":
+                    yield block["address"], block["address"] + block["size"]
+
+
+def _given(history: Iterable[dict[str, Any]]) -> list[_Range] | None:
+    """What was handed out, as far as it was asked for, in order of addresses; None where memory went back to the driver."""
+    given = []
+    for entry in history:
+        if entry["action"] in _GIVEN_BACK:
+            return None
+        if entry["action"] == "alloc":
+            given.append((entry["addr"], entry["addr"] + entry["size"]))
+    return sorted(given)
+
+
+def _without(ranges: Sequence[_Range], taken: Sequence[_Range]) -> Iterator[_Range]:
+    """The parts of ranges that are not covered by what is taken, which is in order."""
+    for start, end in ranges:
+        for first, last in taken:
+            if last <= start or first >= end:
+                continue
+            if first > start:
+                yield start, first
+            start = max(start, last)
+        if start < end:
+            yield start, end
+
+
+def _first_written(start: int, end: int, device: torch.device) -> int | None:
+    """The first address in a range that holds something else than it was filled with, or that of the word around it."""
+    middle = min(-(-start // _WORD_BYTES) * _WORD_BYTES, end)
+    rest = middle + (end - middle) // _WORD_BYTES * _WORD_BYTES
+    parts = [(start, middle - start, torch.uint8), (middle, rest - middle, torch.int64), (rest, end - rest, torch.uint8)]
+    for address, nbytes, dtype in parts:
+        if nbytes > 0:
+            values = _over(address, nbytes, device).view(dtype)
+            lowest, highest = torch.aminmax(values)
+            pattern = -1 if dtype is torch.int64 else CUDA_POISON_BYTE
+            if int(lowest) != pattern or int(highest) != pattern:
+                return address + int((values != pattern).to(torch.uint8).argmax()) * dtype.itemsize
+    return None
+
+
+def _told(written: int, given: Sequence[_Range]) -> str:
+    before = [(start, end) for start, end in given if end <= written]
+    if before:
+        start, end = max(before, key=lambda range_: range_[1])
+        where = f"{written - end} bytes behind the end of {end - start} bytes that were allocated in the call"
+    else:
+        where = "in what was not allocated in the call"
+    # The supervisor knows it by this beginning (`verdict.rs`).
+    return f"a kernel writes where it has no memory, {where}; the deep check tells which one"

@@ -1,0 +1,56 @@
+"""What the allocator's history says of memory that a call may write."""
+
+from __future__ import annotations
+
+import unittest
+
+import support  # noqa: F401 (finds the package)
+import torch
+
+from kernelwright_worker import canaries
+
+
+class Ranges(unittest.TestCase):
+    def test_what_was_handed_out_is_taken_out_of_what_was_kept(self) -> None:
+        given = [(90, 100), (100, 130), (120, 140), (150, 160), (260, 300), (500, 501)]
+        self.assertEqual(list(canaries._without([(100, 200), (250, 260), (490, 510)], given)), [(140, 150), (160, 200), (250, 260), (490, 500), (501, 510)])
+        self.assertEqual(list(canaries._without([(0, 8)], [])), [(0, 8)])
+
+    def test_a_history_tells_what_was_asked_for(self) -> None:
+        history = [
+            {"action": "alloc", "addr": 1024, "size": 10},
+            {"action": "free_completed", "addr": 1024, "size": 10},
+            {"action": "alloc", "addr": 512, "size": 500},
+        ]
+        self.assertEqual(canaries._given(history), [(512, 1012), (1024, 1034)])
+        self.assertIsNone(canaries._given([*history, {"action": "segment_free", "addr": 0, "size": 2048}]), "it may be anybody's since")
+
+    def test_memory_of_other_streams_and_of_graphs_is_left_alone(self) -> None:
+        def segment(start: int, **others: object) -> dict[str, object]:
+            blocks = [{"address": start, "size": 512, "state": "active_allocated"}, {"address": start + 512, "size": 1024, "state": "inactive"}]
+            return {"stream": 0, "segment_pool_id": (0, 0), "blocks": blocks, **others}
+
+        segments = [segment(0), segment(4096, stream=7), segment(8192, segment_pool_id=(0, 1)), segment(16384, is_expandable=True), segment(32768)]
+        self.assertEqual(list(canaries._kept_by_allocator({"segments": segments}, 0)), [(512, 1536), (33280, 34304)])
+
+
+class Written(unittest.TestCase):
+    def test_a_single_byte_anywhere_is_found(self) -> None:
+        memory = torch.full((100,), canaries.CUDA_POISON_BYTE, dtype=torch.uint8)
+        address = memory.data_ptr()
+        self.assertIsNone(canaries._first_written(address + 3, address + 95, torch.device("cpu")))
+        for place, first in ((3, 3), (9, 8), (57, 56), (94, 94)):
+            memory[place] = 0
+            self.assertEqual(canaries._first_written(address + 3, address + 95, torch.device("cpu")), address + first)
+            memory[place] = canaries.CUDA_POISON_BYTE
+        memory[2], memory[95] = 0, 0
+        self.assertIsNone(canaries._first_written(address + 3, address + 95, torch.device("cpu")))
+        self.assertIsNone(canaries._first_written(address + 5, address + 7, torch.device("cpu")))
+
+    def test_it_is_told_how_far_behind_what(self) -> None:
+        self.assertIn("12 bytes behind the end of 500 bytes", canaries._told(1024, [(0, 8), (512, 1012), (2048, 4096)]))
+        self.assertIn("in what was not allocated", canaries._told(1024, [(2048, 4096)]))
+
+
+if __name__ == "__main__":
+    unittest.main()
