@@ -19,8 +19,8 @@ from .device import CUDA_POISON_BYTE, Device
 _LOOKED_AT = (2, 3)
 #: No more pieces of memory are looked at, and no longer a history is read.
 _MOST_PIECES, _MOST_ENTRIES = 256, 4096
-#: Pieces are compared by words of so many bytes, as far as these are aligned.
-_WORD_BYTES = 8
+#: Of a piece so many bytes at either end are looked at: what lies further from all that was handed out is hardly met.
+_NEAR_BYTES = 64 << 10
 #: How the history calls it when memory goes back to the driver, which may give it to anybody.
 _GIVEN_BACK = ("segment_free", "segment_unmap")
 
@@ -74,12 +74,10 @@ class Canaries:
         pieces = list(_without(kept, given))
         if len(pieces) > _MOST_PIECES:
             return None
-        # On a stream of its own, so that nothing that is needed for it comes out of what is looked at.
-        with torch.cuda.stream(torch.cuda.Stream(self._device.torch)):
-            for start, end in pieces:
-                written = _first_written(start, end, self._device.torch)
-                if written is not None:
-                    return _told(written, given)
+        for start, end in pieces:
+            written = _first_written(start, end, self._device.torch)
+            if written is not None:
+                return _told(written, given)
         return None
 
 
@@ -117,17 +115,13 @@ def _without(ranges: Sequence[_Range], taken: Sequence[_Range]) -> Iterator[_Ran
 
 
 def _first_written(start: int, end: int, device: torch.device) -> int | None:
-    """The first address in a range that holds something else than it was filled with, or that of the word around it."""
-    middle = min(-(-start // _WORD_BYTES) * _WORD_BYTES, end)
-    rest = middle + (end - middle) // _WORD_BYTES * _WORD_BYTES
-    parts = [(start, middle - start, torch.uint8), (middle, rest - middle, torch.int64), (rest, end - rest, torch.uint8)]
-    for address, nbytes, dtype in parts:
-        if nbytes > 0:
-            values = _over(address, nbytes, device).view(dtype)
-            lowest, highest = torch.aminmax(values)
-            pattern = -1 if dtype is torch.int64 else CUDA_POISON_BYTE
-            if int(lowest) != pattern or int(highest) != pattern:
-                return address + int((values != pattern).to(torch.uint8).argmax()) * dtype.itemsize
+    """The first address near the ends of a range that holds something else than it was filled with."""
+    parts = [(start, end)] if end - start <= 2 * _NEAR_BYTES else [(start, start + _NEAR_BYTES), (end - _NEAR_BYTES, end)]
+    for first, last in parts:
+        # Compared on the host: kernels for it would have to be loaded, which takes longer than copies do.
+        written = (_over(first, last - first, device).cpu() != CUDA_POISON_BYTE).nonzero()
+        if written.numel():
+            return first + int(written[0])
     return None
 
 

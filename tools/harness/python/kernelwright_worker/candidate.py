@@ -76,7 +76,7 @@ class Candidate:
         self._before_runs: another_state.Snapshot | None = None
         #: What of the reference's state may come to hold other values, as it is before the first call.
         self._variable: dict[str, Tensor] = {}
-        self._next_reader, self._canaries = _NextReader(device), _Canaries(device)
+        self._next_reader, self._canaries = _NextReader(device, _text_of(path)), _Canaries(device)
         #: How many elements of the last call's outputs its caller's stream would have read before they were written.
         self.missed = 0
         #: What it can import of the problem.
@@ -245,3 +245,8 @@ class Candidate:
             return tree
 
         return self.guarded("output_type", "run", reduce), tensors
+
+
+def _text_of(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()

@@ -4,10 +4,14 @@ The caller's next operator may begin then, and nobody waits for the device befor
 stream does not wait for, may not have come to its end. The copies have a stream of their own, which waits for the caller's alone and whose work goes first:
 behind the caller's own it would wait for whatever had begun before. Every second call finds the caller's stream busy for a while: what has to wait for its
 inputs then begins no earlier than what the call does on that stream.
+
+Only candidates that name streams or threads are asked: kernels that compare have to be loaded, which takes a tenth of a second, and nothing is gained in timed
+calls, which the device has to have finished.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from time import perf_counter_ns
 from typing import Any
@@ -18,6 +22,8 @@ from torch import Tensor
 from .device import CUDA_POISON_BYTE, Device
 from .layout import has_memory, same_bits, window_of
 
+#: What makes, or goes over to, another stream or thread.
+_ELSEWHERE = re.compile(r"Stream\(|StreamCreate|StreamFromPool|StreamGuard|PerThread|per_thread|cuda\.stream\(|set_stream|[Tt]hread\(|std::(?:thread|async)|Executor")
 #: The caller's stream is busy for so many times what it took the host to make the last call, within these bounds in nanoseconds.
 _TIMES, _LEAST_NS, _MOST_NS = 4, 1_000_000, 8_000_000
 #: Of a GPU's clock, nearly.
@@ -36,10 +42,11 @@ _same_bits, _window_of, _has_memory = same_bits, window_of, has_memory
 
 
 class NextReader:
-    """Reads the outputs of one call at a time; nothing on the CPU."""
+    """Reads the outputs of one call at a time; nothing on the CPU, nor where the candidate's text names no other stream."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, source: str) -> None:
         self._device = device
+        self._is_asked = device.is_cuda and _ELSEWHERE.search(source) is not None
         self._callers: Any = None
         self._own: Any = None
         self._end_of_call: Any = None
@@ -51,7 +58,7 @@ class NextReader:
     def before_call(self) -> None:
         """Notes the caller's stream, and keeps it busy every second time."""
         self._copies = []
-        if not self._device.is_cuda:
+        if not self._is_asked:
             return
         if self._own is None:
             self._own, self._end_of_call = torch.cuda.Stream(self._device.torch, priority=_FIRST), torch.cuda.Event()

@@ -44,6 +44,8 @@ def load_subject(problem_source: str, candidate_source: str | None, device: Devi
     problem = Problem(problem_source, "problem.py")
     init = problem.init_inputs(seed)
     model = problem.build(init, seed, device)
+    # As in an evaluation, the problem may turn TF32 on, and changes nothing else for good.
+    device.takes_over_tf32()
     inputs = problem.inputs(seed, device)
     if candidate_source is None:
         return Subject(partial(problem.run, model, inputs), inputs, problem.form.numpy, len(problem.sets()))

@@ -39,13 +39,21 @@ class Written(unittest.TestCase):
         memory = torch.full((100,), canaries.CUDA_POISON_BYTE, dtype=torch.uint8)
         address = memory.data_ptr()
         self.assertIsNone(canaries._first_written(address + 3, address + 95, torch.device("cpu")))
-        for place, first in ((3, 3), (9, 8), (57, 56), (94, 94)):
+        for place in (3, 9, 57, 94):
             memory[place] = 0
-            self.assertEqual(canaries._first_written(address + 3, address + 95, torch.device("cpu")), address + first)
+            self.assertEqual(canaries._first_written(address + 3, address + 95, torch.device("cpu")), address + place)
             memory[place] = canaries.CUDA_POISON_BYTE
         memory[2], memory[95] = 0, 0
         self.assertIsNone(canaries._first_written(address + 3, address + 95, torch.device("cpu")))
         self.assertIsNone(canaries._first_written(address + 5, address + 7, torch.device("cpu")))
+
+    def test_large_pieces_are_looked_at_near_their_ends(self) -> None:
+        memory = torch.full((1 << 20,), canaries.CUDA_POISON_BYTE, dtype=torch.uint8)
+        start, end = memory.data_ptr(), memory.data_ptr() + memory.numel()
+        for place, found in (((64 << 10) - 1, True), (64 << 10, False), ((1 << 20) - (64 << 10), True)):
+            memory[place] = 7
+            self.assertEqual(canaries._first_written(start, end, torch.device("cpu")), start + place if found else None)
+            memory[place] = canaries.CUDA_POISON_BYTE
 
     def test_it_is_told_how_far_behind_what(self) -> None:
         self.assertIn("12 bytes behind the end of 500 bytes", canaries._told(1024, [(0, 8), (512, 1012), (2048, 4096)]))
