@@ -1,19 +1,25 @@
-"""What a GPU call writes outside of the memory that it was given.
+"""What a call writes outside of the memory that it was given.
 
-torch's allocator keeps what is freed, and hands it out in blocks that are larger than was asked for: who writes beyond the end of an allocation mostly meets
+On a GPU torch's allocator keeps what is freed, and hands it out in blocks that are larger than was asked for: who writes beyond the end of an allocation mostly meets
 nothing there, and results are right. So everything that the allocator keeps for the caller's stream is filled with a pattern before a call, and its own history
 of the call tells afterwards what was handed out: the rest has to be as it was.
+
+On the host malloc's blocks are a few bytes longer than was asked for, which it fills with a pattern as the rest while memory is poisoned; whoever writes beyond
+those meets what malloc needs itself, and is found out. It is tried first whether it does so, which other versions of the C library may not.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from . import dlpack
-from .device import CUDA_POISON_BYTE, Device
+from .device import CUDA_POISON_BYTE, POISON_BYTE, Device
+from .layout import ordinary_tensors
 
 #: Calls that are looked at: the first one compiles and tunes.
 _LOOKED_AT = (2, 3)
@@ -21,24 +27,35 @@ _LOOKED_AT = (2, 3)
 _MOST_PIECES, _MOST_ENTRIES = 256, 4096
 #: Of a piece so many bytes at either end are looked at: what lies further from all that was handed out is hardly met.
 _NEAR_BYTES = 64 << 10
+#: The supervisor knows it by this beginning (`verdict.rs`).
+_OVERRUN = "a kernel writes where it has no memory"
 #: How the history calls it when memory goes back to the driver, which may give it to anybody.
 _GIVEN_BACK = ("segment_free", "segment_unmap")
+
+#: Behind a block of the host so many bytes are looked at, and of blocks of these sizes it is tried what lies there.
+_BEHIND_BYTES, _TRIED = 16, (20, 100, 1024, 4096, 100_003, 1 << 18)
 
 _Range = tuple[int, int]
 
 # Bound before any candidate is imported.
 _memory_snapshot = getattr(torch._C, "_cuda_memorySnapshot", None)
 _record_history = getattr(torch.cuda.memory, "_record_memory_history", None)
-_over = dlpack.over
+_over, _ordinary_tensors = dlpack.over, ordinary_tensors
+_usable = getattr(ctypes.CDLL(None), "malloc_usable_size", None)
+if _usable is not None:
+    _usable.restype, _usable.argtypes = ctypes.c_size_t, [ctypes.c_void_p]
+_bytes_at, _fill_at = ctypes.string_at, ctypes.memset
 
 
 class Canaries:
-    """Looks at one call at a time; nothing on the CPU, or where this version of torch tells no history."""
+    """Looks at one call at a time, as far as the allocator tells what it does. Memory is poisoned meanwhile, and was while the module was built."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self._calls = 0
         self._kept: list[_Range] = []
+        #: Whether it is known what lies behind blocks of the host; None until it was tried.
+        self._is_known: bool | None = None
 
     def before_call(self) -> None:
         """Fills what the allocator keeps, and has it note what it hands out."""
@@ -58,8 +75,12 @@ class Canaries:
             _over(start, end - start, self._device.torch).fill_(CUDA_POISON_BYTE)
         self._device.synchronize()
 
-    def overrun(self) -> str | None:
+    def overrun(self, outputs: Any) -> str | None:
         """What the call has written where nothing was handed out, asked once the device has finished."""
+        if not self._device.is_cuda:
+            if self._is_known is None:
+                self._is_known = _knows_what_lies_behind()
+            return next(filter(None, map(_behind, _ordinary_tensors(outputs))), None) if self._is_known else None
         if not self._kept:
             return None
         kept, self._kept = self._kept, []
@@ -125,6 +146,31 @@ def _first_written(start: int, end: int, device: torch.device) -> int | None:
     return None
 
 
+def _knows_what_lies_behind() -> bool:
+    """Whether malloc fills all of a block, also of one that was there before."""
+    for nbytes in _TRIED if _usable is not None else ():
+        for _ in range(2):
+            tensor = torch.empty(nbytes, dtype=torch.uint8)
+            if _behind(tensor) is not None:
+                return False
+            _fill_at(tensor.data_ptr(), 0, _usable(tensor.data_ptr()))
+            del tensor
+    return _usable is not None
+
+
+def _behind(tensor: Tensor) -> str | None:
+    """What was written right behind the memory of a tensor, where that is a block of malloc's."""
+    storage = tensor.untyped_storage()
+    address, nbytes = storage.data_ptr(), storage.nbytes()
+    if tensor.is_cuda or not nbytes or not storage.resizable() or storage.is_shared():
+        return None
+    room = _usable(address) - nbytes
+    behind = _bytes_at(address + nbytes, min(max(room, 0), _BEHIND_BYTES))
+    # Where less is left than was asked for, what malloc keeps in front of the next block is gone.
+    written = 0 if room < 0 else next((place for place, byte in enumerate(behind) if byte != POISON_BYTE), None)
+    return None if written is None else f"{_OVERRUN}, {written} bytes behind the end of an output of {nbytes} bytes"
+
+
 def _told(written: int, given: Sequence[_Range]) -> str:
     before = [(start, end) for start, end in given if end <= written]
     if before:
@@ -132,5 +178,4 @@ def _told(written: int, given: Sequence[_Range]) -> str:
         where = f"{written - end} bytes behind the end of {end - start} bytes that were allocated in the call"
     else:
         where = "in what was not allocated in the call"
-    # The supervisor knows it by this beginning (`verdict.rs`).
-    return f"a kernel writes where it has no memory, {where}; the deep check tells which one"
+    return f"{_OVERRUN}, {where}; the deep check tells which one"

@@ -119,7 +119,8 @@ class Candidate:
     def import_file(self) -> int:
         """Imports the file and finds what to call; nanoseconds."""
         start = _clock()
-        module = self.guarded("import", "import", self._execute)
+        with self._device.poisoned_heap():
+            module = self.guarded("import", "import", self._execute)
         nanoseconds = _clock() - start
         self._class, self._kernel = forms.entry_points(module)
         return nanoseconds
@@ -144,7 +145,8 @@ class Candidate:
         start = _clock()
         self._device.set_flags()
         seed_all(self._seed)
-        module = self.guarded("construct", "construct", lambda: self._build(init, other))
+        with self._device.poisoned_heap():
+            module = self.guarded("construct", "construct", lambda: self._build(init, other))
         matched, unmatched = self.guarded("construct", "construct", lambda: self._adopt(module, state))
         if other is not None:
             others = list(_other_values(self._own(other), other.seed).items())
@@ -213,7 +215,7 @@ class Candidate:
                 self._next_reader.after_call(outputs)
                 self._device.synchronize()
                 nanoseconds = _clock() - start
-                if (overrun := self._canaries.overrun()) is not None:
+                if poison and (overrun := self._canaries.overrun(outputs)) is not None:
                     raise WorkerError("run", "run", overrun)
                 self.missed = self._next_reader.missed()
                 return outputs, nanoseconds

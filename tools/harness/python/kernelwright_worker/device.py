@@ -190,8 +190,7 @@ class Device:
         `like` are the inputs: on a GPU blocks up to a few times their size are filled and given back to torch's allocator.
         """
         if not self.is_cuda:
-            if hasattr(_libc, "mallopt"):
-                _libc.mallopt(_M_PERTURB, POISON_FREED_BYTE)
+            self._poison_heap(POISON_FREED_BYTE)
             return
         wanted = max(_MIN_POISON, 2 * sum(tensor.numel() * tensor.dtype.itemsize for tensor in like))
         free, _total = torch.cuda.mem_get_info(self.torch)
@@ -202,8 +201,20 @@ class Device:
 
     def unpoison(self) -> None:
         """Ends poisoning on the CPU; freed device memory keeps its pattern."""
+        self._poison_heap(0)
+
+    @contextmanager
+    def poisoned_heap(self) -> Iterator[None]:
+        """What malloc hands out meanwhile is filled on the CPU, as in calls: buffers that are made once, too."""
+        self._poison_heap(POISON_FREED_BYTE)
+        try:
+            yield
+        finally:
+            self._poison_heap(0)
+
+    def _poison_heap(self, byte: int) -> None:
         if not self.is_cuda and hasattr(_libc, "mallopt"):
-            _libc.mallopt(_M_PERTURB, 0)
+            _libc.mallopt(_M_PERTURB, byte)
 
     def flush_cache(self) -> None:
         """Drives everything out of the L2 cache of a GPU by writing twice its size. Nothing on the CPU, where both sides place fresh inputs."""

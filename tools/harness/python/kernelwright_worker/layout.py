@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import mmap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,6 +185,17 @@ def has_memory(tensor: Tensor) -> bool:
     """Whether a plain tensor lies within its storage. Where it does not, torch would make room on the next use, often where its values still lie."""
     nbytes = Layout.of(tensor).nbytes
     return nbytes == 0 or _storage(tensor).nbytes() >= _offset(tensor) * tensor.dtype.itemsize + nbytes
+
+
+def ordinary_tensors(value: Any, depth: int = 8) -> Iterator[Tensor]:
+    """The strided tensors in containers of Python's own, no further down than any honest output has them: whatever else there is may run code of its own when it
+    is asked."""
+    if type(value) is Tensor:
+        if value.layout is torch.strided and has_memory(value):
+            yield value
+    elif depth and type(value) in (list, tuple, dict):
+        for item in value.values() if type(value) is dict else value:
+            yield from ordinary_tensors(item, depth - 1)
 
 
 def is_lazy_copy(tensor: Tensor) -> bool:

@@ -12,7 +12,6 @@ calls, which the device has to have finished.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from time import perf_counter_ns
 from typing import Any
 
@@ -20,7 +19,7 @@ import torch
 from torch import Tensor
 
 from .device import CUDA_POISON_BYTE, Device
-from .layout import has_memory, same_bits, window_of
+from .layout import ordinary_tensors, same_bits, window_of
 
 #: What makes, or goes over to, another stream or thread.
 _ELSEWHERE = re.compile(r"Stream\(|StreamCreate|StreamFromPool|StreamGuard|PerThread|per_thread|cuda\.stream\(|set_stream|[Tt]hread\(|std::(?:thread|async)|Executor")
@@ -30,15 +29,13 @@ _TIMES, _LEAST_NS, _MOST_NS = 4, 1_000_000, 8_000_000
 _CYCLES_PER_NS = 2
 #: Streams of this priority go before those of the usual one.
 _FIRST = -1
-#: Containers inside of one another, further down than any honest output.
-_DEPTH = 8
 
 # Bound before any candidate is imported; those that switch streams are the extension's own, which take less time than a kernel.
 _current_stream, _record, _wait_event = torch.cuda.current_stream, torch.cuda.Event.record, torch.cuda.Stream.wait_event
 _stream_of, _set_stream = getattr(torch._C, "_cuda_getCurrentStream", None), getattr(torch._C, "_cuda_setStream", None)
 _clock = perf_counter_ns
 _clone, _detach, _fill = Tensor.clone, Tensor.detach, Tensor.fill_
-_same_bits, _window_of, _has_memory = same_bits, window_of, has_memory
+_same_bits, _window_of, _ordinary_tensors = same_bits, window_of, ordinary_tensors
 
 
 class NextReader:
@@ -78,7 +75,9 @@ class NextReader:
         current = _stream_of(self._own.device_index)
         _set_stream(stream_id=self._own.stream_id, device_index=self._own.device_index, device_type=self._own.device_type)
         try:
-            for tensor in _on_device(outputs, _DEPTH):
+            for tensor in _ordinary_tensors(outputs):
+                if not tensor.is_cuda:
+                    continue
                 self._room -= 2 * tensor.numel() * tensor.dtype.itemsize
                 if self._room > 0:
                     self._copies.append((_detach(tensor), _clone(_detach(tensor))))
@@ -97,13 +96,3 @@ class NextReader:
 
 def _differing(tensor: Tensor, copy: Tensor) -> int:
     return int((tensor != copy).sum().clamp(min=1))
-
-
-def _on_device(value: Any, depth: int) -> Iterator[Tensor]:
-    """Plain tensors on a GPU, in containers of Python's own: whatever else there is may run code of its own when it is asked."""
-    if type(value) is Tensor:
-        if value.is_cuda and value.layout is torch.strided and _has_memory(value):
-            yield value
-    elif depth and type(value) in (list, tuple, dict):
-        for item in value.values() if type(value) is dict else value:
-            yield from _on_device(item, depth - 1)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+import platform
 import unittest
 
 import support  # noqa: F401 (finds the package)
 import torch
 
 from kernelwright_worker import canaries
+from kernelwright_worker.device import Device
 
 
 class Ranges(unittest.TestCase):
@@ -58,6 +61,34 @@ class Written(unittest.TestCase):
     def test_it_is_told_how_far_behind_what(self) -> None:
         self.assertIn("12 bytes behind the end of 500 bytes", canaries._told(1024, [(0, 8), (512, 1012), (2048, 4096)]))
         self.assertIn("in what was not allocated", canaries._told(1024, [(2048, 4096)]))
+
+
+class Host(unittest.TestCase):
+    def overrun(self, outputs: object) -> str | None:
+        return canaries.Canaries(Device("cpu")).overrun(outputs)
+
+    def test_a_byte_behind_an_output_is_found_however_old_its_memory_is(self) -> None:
+        if platform.libc_ver()[0] != "glibc":
+            self.skipTest("another C library")
+        with Device("cpu").poisoned_heap():
+            for nbytes in (20, 1024, 4096, 100_003, 1 << 20):
+                for behind in (0, 3):
+                    tensor = torch.empty(nbytes, dtype=torch.uint8)
+                    self.assertIsNone(self.overrun(tensor))
+                    tensor.fill_(7)
+                    self.assertIsNone(self.overrun([{"a": tensor[5:]}]))
+                    ctypes.memset(tensor.data_ptr() + nbytes + behind, 7, 1)
+                    self.assertIn(f"{behind} bytes behind the end of an output of {nbytes} bytes", self.overrun((1, [tensor])) or "")
+
+    def test_memory_of_others_is_not_looked_at(self) -> None:
+        with Device("cpu").poisoned_heap():
+            around = bytearray(64)
+            self.assertIsNone(self.overrun([torch.frombuffer(around, dtype=torch.uint8, count=20), torch.empty(0), 3]))
+
+    def test_where_malloc_fills_nothing_nothing_is_said(self) -> None:
+        tensor = torch.empty(1024, dtype=torch.uint8)
+        ctypes.memset(tensor.data_ptr() + 1024, 7, 8)
+        self.assertIsNone(self.overrun(tensor))
 
 
 if __name__ == "__main__":
