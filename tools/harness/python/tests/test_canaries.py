@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import platform
 import unittest
+from unittest import mock
 
 import support  # noqa: F401 (finds the package)
 import torch
@@ -61,6 +62,46 @@ class Written(unittest.TestCase):
     def test_it_is_told_how_far_behind_what(self) -> None:
         self.assertIn("12 bytes behind the end of 500 bytes", canaries._told(1024, [(0, 8), (512, 1012), (2048, 4096)]))
         self.assertIn("in what was not allocated", canaries._told(1024, [(2048, 4096)]))
+
+
+class Calls(unittest.TestCase):
+    """Two calls on memory of the host, of which a snapshot and a history tell as torch's allocator tells of a GPU's."""
+
+    def setUp(self) -> None:
+        self.memory = torch.zeros(1 << 18, dtype=torch.uint8)
+        self.address = self.memory.data_ptr()
+        self.history: list[dict[str, object]] = []
+        self.recording: list[object] = []
+        blocks = [{"address": self.address, "size": 1 << 18, "state": "inactive"}]
+        segments = [{"stream": 0, "segment_pool_id": (0, 0), "blocks": blocks}]
+        here = mock.Mock(is_cuda=True, torch=torch.device("cpu"))
+        self.canaries = canaries.Canaries(here)
+        for patch in (
+            mock.patch.object(canaries, "_memory_snapshot", lambda _context: {"segments": segments, "device_traces": [self.history]}),
+            mock.patch.object(canaries, "_record_history", lambda enabled, *_others, **_more: self.recording.append(enabled)),
+            mock.patch.object(torch.cuda, "current_stream", lambda _device: mock.Mock(cuda_stream=0)),
+        ):
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.canaries.before_call()
+        self.assertIsNone(self.canaries.overrun([]), "the first call compiles, and is not looked at")
+        self.assertEqual((int(self.memory.max()), self.recording), (0, []))
+
+    def call(self, given: tuple[int, int], written: tuple[int, int]) -> str | None:
+        self.canaries.before_call()
+        self.assertEqual(int(self.memory.min()), canaries.CUDA_POISON_BYTE)
+        self.history.append({"action": "alloc", "addr": self.address + given[0], "size": given[1]})
+        self.memory[written[0] : written[1]] = 1
+        return self.canaries.overrun([])
+
+    def test_what_stays_within_is_fine_and_what_does_not_is_told(self) -> None:
+        self.assertIsNone(self.call((512, 1000), (512, 1512)))
+        self.assertIn("4 bytes behind the end of 1000 bytes", self.call((512, 1000), (1516, 1520)) or "")
+        self.assertEqual(self.recording, ["all", None] * 2)
+
+    def test_memory_that_went_back_to_the_driver_is_not_looked_at(self) -> None:
+        self.history.append({"action": "segment_free", "addr": self.address, "size": 1 << 18})
+        self.assertIsNone(self.call((512, 1000), (0, 4096)))
 
 
 class Host(unittest.TestCase):
