@@ -161,8 +161,10 @@ def _knows_what_lies_behind() -> bool:
 def _behind(tensor: Tensor) -> str | None:
     """What was written right behind the memory of a tensor, where that is a block of malloc's."""
     storage = tensor.untyped_storage()
+    if tensor.device.type != "cpu" or not storage.resizable() or storage.is_shared():
+        return None
     address, nbytes = storage.data_ptr(), storage.nbytes()
-    if tensor.is_cuda or not nbytes or not storage.resizable() or storage.is_shared():
+    if not address or not nbytes:
         return None
     room = _usable(address) - nbytes
     behind = _bytes_at(address + nbytes, min(max(room, 0), _BEHIND_BYTES))

@@ -124,7 +124,7 @@ class Host(unittest.TestCase):
     def test_memory_of_others_is_not_looked_at(self) -> None:
         with Device("cpu").poisoned_heap():
             around = bytearray(64)
-            self.assertIsNone(self.overrun([torch.frombuffer(around, dtype=torch.uint8, count=20), torch.empty(0), 3]))
+            self.assertIsNone(self.overrun([torch.frombuffer(around, dtype=torch.uint8, count=20), torch.empty(0), torch.empty(9, device="meta"), 3]))
 
     def test_where_malloc_fills_nothing_nothing_is_said(self) -> None:
         tensor = torch.empty(1024, dtype=torch.uint8)
