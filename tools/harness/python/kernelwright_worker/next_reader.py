@@ -22,7 +22,7 @@ from .device import CUDA_POISON_BYTE, Device
 from .layout import ordinary_tensors, same_bits, window_of
 
 #: What makes, or goes over to, another stream or thread.
-_ELSEWHERE = re.compile(r"Stream\(|StreamCreate|StreamFromPool|StreamGuard|PerThread|per_thread|cuda\.stream\(|set_stream|[Tt]hread\(|std::(?:thread|async)|Executor")
+_ELSEWHERE = re.compile(r"(?<!getCurrentCUDA)Stream\(|StreamCreate|StreamFromPool|StreamGuard|PerThread|per_thread|cuda\.stream\(|set_stream|[Tt]hread\(|std::(?:thread|async)|Executor")
 #: The caller's stream is busy for so many times what it took the host to make the last call, within these bounds in nanoseconds.
 _TIMES, _LEAST_NS, _MOST_NS = 4, 1_000_000, 8_000_000
 #: Of a GPU's clock, nearly.
