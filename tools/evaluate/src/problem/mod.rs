@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 pub(crate) use self::baselines::{BaselineBatch, Prepared};
 pub(crate) use self::facts::{Facts, Places};
 pub(crate) use self::state::{OtherState, Policy, State};
-pub(crate) use self::traffic::{BASE, Comparison, Inputs, Moves, Outcome, Placed, Recipe, TimedOutcome, TimedOutcomes, alike};
+pub(crate) use self::traffic::{BASE, Comparison, Inputs, Moves, Outcome, Placed, Recipe, Row, TimedOutcome, TimedOutcomes, alike};
 use self::traffic::{Blocks, Drawn};
 use crate::EvaluateError;
 use crate::batch::Footprint;
@@ -213,14 +213,10 @@ impl Problem {
         Ok(expected.skipped.map_or(Ok(expected.decides), Err))
     }
 
-    /// Computes what the last of several entries should give where a call is made on each of them in a row; the reason, where that is nothing to go by.
-    pub(crate) async fn expect_in_a_row(&mut self, entries: &[u32]) -> Result<Result<(), String>, EvaluateError> {
-        #[derive(Deserialize)]
-        struct Expected {
-            skipped: Option<String>,
-        }
-        let (Expected { skipped }, _) = self.ask("expect_in_a_row", json!({"entries": entries}), &[]).await?;
-        Ok(skipped.map_or(Ok(()), Err))
+    /// Computes what entries should give where a call is made on each of them in a row.
+    pub(crate) async fn expect_in_a_row(&mut self, entries: &[u32]) -> Result<Row, EvaluateError> {
+        let (row, _) = self.ask("expect_in_a_row", json!({"entries": entries}), &[]).await?;
+        Ok(row)
     }
 
     /// Compares what a call has left behind with what is expected for its entry.

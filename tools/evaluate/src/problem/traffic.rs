@@ -53,6 +53,14 @@ impl Drawn {
     }
 }
 
+/// Of calls on several entries in a row, how many of the first there is something to compare with.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) calls: usize,
+    /// Why there is nothing for the others, if there are any.
+    pub(crate) skipped: Option<String>,
+}
+
 /// What `compare` says.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Comparison {

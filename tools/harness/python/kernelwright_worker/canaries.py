@@ -85,21 +85,25 @@ class Canaries:
             return None
         kept, self._kept = self._kept, []
         try:
-            history = [entry for trace in _memory_snapshot(None)["device_traces"] for entry in trace]
-            _record_history(None)
-            given = _given(history)
+            return self._overrun_of(kept)
         except (AttributeError, KeyError, TypeError, RuntimeError):
             return None
-        if given is None or len(history) >= _MOST_ENTRIES:
-            return None
-        pieces = list(_without(kept, given))
+        finally:
+            _record_history(None)
+
+    def _overrun_of(self, kept: Sequence[_Range]) -> str | None:
+        given = _handed_out()
+        pieces = [] if given is None else list(_without(kept, given))
         if len(pieces) > _MOST_PIECES:
             return None
-        for start, end in pieces:
-            written = _first_written(start, end, self._device.torch)
-            if written is not None:
-                return _told(written, given)
-        return None
+        written = next((found for start, end in pieces if (found := _first_written(start, end, self._device.torch)) is not None), None)
+        if written is None:
+            return None
+        # A thread of the candidate's that is still at work may have been given it since.
+        given = _handed_out()
+        if given is None or any(start <= written < end for start, end in given):
+            return None
+        return _told(written, given)
 
 
 def _kept_by_allocator(snapshot: dict[str, Any], stream: int) -> Iterator[_Range]:
@@ -109,6 +113,12 @@ def _kept_by_allocator(snapshot: dict[str, Any], stream: int) -> Iterator[_Range
             for block in segment["blocks"]:
                 if block["state"] == "inactive":
                     yield block["address"], block["address"] + block["size"]
+
+
+def _handed_out() -> list[_Range] | None:
+    """What the history of the call that is looked at says was handed out; None where it tells no end of it."""
+    history = [entry for trace in _memory_snapshot(None)["device_traces"] for entry in trace]
+    return _given(history) if len(history) < _MOST_ENTRIES else None
 
 
 def _given(history: Iterable[dict[str, Any]]) -> list[_Range] | None:

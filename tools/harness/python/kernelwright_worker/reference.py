@@ -6,7 +6,7 @@ import copy
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from time import perf_counter, perf_counter_ns
 from typing import Any
 
@@ -125,7 +125,7 @@ class Reference:
         smaller = transform(inputs, "small", self._device.torch)[0]
         try:
             for last, before in ((inputs, inputs), (inputs, smaller), (smaller, inputs)):
-                alone, again, after = self._last_of(last), self._last_of(last), self._last_of(before, last)
+                alone, again, after = self.results(last), self.results(last), self.results(before, last)
                 repeats = are_same(alone, again)
                 if not (are_same(alone, after) if repeats else agree(alone, after)):
                     return True
@@ -135,31 +135,26 @@ class Reference:
                 raise
             return True
 
-    def _last_of(self, *calls: list[Any]) -> Any:
-        """What the last of several calls gives, of which the first finds the initial state."""
-        outputs, after = self._in_a_row(*calls)
-        return self._results(outputs, after)
-
-    def _in_a_row(self, *calls: list[Any]) -> tuple[Any, list[Any]]:
-        """The outputs of the last of several calls, and its inputs after it."""
+    def _in_a_row(self, *calls: list[Any]) -> Iterator[tuple[Any, list[Any]]]:
+        """The outputs of several calls, of which the first finds the initial state, and the inputs of each after it. Later calls may write them."""
         self._snapshot.restore()
-        outputs, own = None, []
         for inputs in calls:
             own = self.copies(inputs)
-            outputs = self._problem.run(self.module, own)
-        return outputs, own
+            yield self._problem.run(self.module, own), own
 
-    def expect_in_a_row(self, calls: list[list[Any]]) -> Expectation | None:
-        """What the last of several calls should give, at declared precision; None where that is nothing to go by: it gives something else each time, or
-        for inputs that differ in their last digits."""
-        outputs, after = self._in_a_row(*calls)
-        baseline = [self._plain(outputs), self.of_written(after)]
+    def expect_in_a_row(self, calls: list[list[Any]]) -> list[Expectation]:
+        """What each of several calls should give, at declared precision, up to the first one for which that is nothing to go by: it gives something else each
+        time, or for inputs that differ in their last digits."""
+        expectations = []
+        for number, (inputs, (outputs, after)) in enumerate(zip(calls, self._in_a_row(*calls)), 1):
+            results = map_tensors(self._results(outputs, after), lambda tensor: fresh_copy(tensor, tensor.device))
+            left = None if are_same(inputs, after) else after
+            expectations.append(self._expectation(calls[:number], left, results, results))
         nudged = [transform(inputs, "nudged", self._device.torch, seed)[0] for seed, inputs in enumerate(calls)]
-        if not all(agree(baseline, self._last_of(*others)) for others in (calls, nudged)):
-            return None
-        left = None if are_same(calls[-1], after) else after
-        expected = [Expected(value, value, precision=self._device.precision) for value in (baseline[0], *baseline[1])]
-        return Expectation(expected[0], left, dict(zip(self.written, expected[1:])), False)
+        for others in (calls, nudged):
+            pairs = zip(expectations, self._in_a_row(*others))
+            expectations = [expected for expected, _run in takewhile(lambda pair: agree(pair[0].results(), self._results(*pair[1])), pairs)]
+        return expectations
 
     def _results(self, outputs: Any, after: list[Any]) -> list[Any]:
         return [self._plain(outputs), self.of_written(after)]
@@ -219,10 +214,12 @@ class Reference:
         """What a call gives."""
         return self.run(inputs)[0]
 
-    def results(self, inputs: list[Any]) -> list[Any]:
-        """What a call gives, and what it writes into its inputs."""
-        outputs, after, _nanoseconds = self.run(inputs)
-        return self._results(outputs, after)
+    def results(self, *calls: list[Any]) -> list[Any]:
+        """What a call gives, and what it writes into its inputs; of several in a row, the last one."""
+        for run in self._in_a_row(*calls):
+            last = run
+        self._device.synchronize()
+        return self._results(*last)
 
     def _plain(self, outputs: Any) -> Any:
         """Outputs as plain tensors, in memory that later calls do not write: a module may return its own buffers."""
@@ -318,39 +315,53 @@ class Reference:
         left = None if are_same(inputs, after) else after
         baseline = [outputs, self.of_written(after)]
 
-        def found(precise: Any, is_double: bool, differ: bool = False, **known: Any) -> Expectation:
-            def part(*path: int) -> Expected:
-                return Expected(
-                    _at(baseline, path),
-                    _at(precise, path),
-                    nan=nan,
-                    precision=self._device.precision,
-                    nearby=lambda: (_at(results, path) for results in self._nearby(inputs)),
-                    rounded=lambda: (_at(results, path) for results in self._rounded(inputs)),
-                    without_nan=lambda infinite: (_at(results, path) for results in self._without_nan(inputs, infinite)),
-                    **known,
-                )
-
-            return Expectation(part(0), left, {i: part(1, at) for at, i in enumerate(self.written)}, is_double, differ)
+        def found(precise: Any, **known: Any) -> Expectation:
+            return self._expectation([inputs], left, baseline, precise, nan=nan, **known)
 
         if not double:
-            return found(baseline, False)
+            return found(baseline)
         # An output may be a view of an input that later work reuses; nothing else holds these copies, so no further copy is needed.
         try:
             precise = self._double.aligned(baseline, inputs)
         except NoDouble:
-            return found(baseline, False)
+            return found(baseline)
         apart = distances(precise, baseline)
         gap = self._double.gap(inputs, baseline, precise, apart)
         if gap is Gap.ANOTHER:
             # On other inputs it may be the same one.
             differ = any(one.typical > 0 for one, leaf in zip(apart, leaves(baseline)) if not (leaf.is_floating_point() or leaf.is_complex()))
-            return found(baseline, False, differ)
+            return found(baseline, integers_differ=differ)
         # Numbers become tensors for a moment only, whose identities others may have later.
         lasting = {id(tensor) for tensor in tensors_of(precise)}
         known = [replace(one, copied=self._is_copied(one, leaf, inputs)) for one, leaf in zip(apart, leaves(baseline))]
         measured = {id(leaf): distance for leaf, distance in zip(leaves(precise), known) if id(leaf) in lasting}
-        return found(precise, True, noisy=gap is Gap.NOISE, distances=measured)
+        return found(precise, double=True, noisy=gap is Gap.NOISE, distances=measured)
+
+    def _expectation(
+        self,
+        calls: list[list[Any]],
+        left: list[Any] | None,
+        baseline: list[Any],
+        precise: list[Any],
+        *,
+        double: bool = False,
+        integers_differ: bool = False,
+        **known: Any,
+    ) -> Expectation:
+        """Of the last of several calls in a row, with what it has `left` of its inputs."""
+
+        def part(*path: int) -> Expected:
+            return Expected(
+                _at(baseline, path),
+                _at(precise, path),
+                precision=self._device.precision,
+                nearby=lambda: (_at(results, path) for results in self._nearby(*calls)),
+                rounded=lambda: (_at(results, path) for results in self._rounded(*calls)),
+                without_nan=lambda infinite: (_at(results, path) for results in self._without_nan(infinite, *calls)),
+                **known,
+            )
+
+        return Expectation(part(0), left, {i: part(1, at) for at, i in enumerate(self.written)}, double, integers_differ)
 
     def _is_copied(self, distance: Distance, output: Tensor, inputs: list[Any]) -> bool:
         """Whether values of an output are those of inputs or parameters, by a look at some of them: sorting, gathering and padding round nothing."""
@@ -361,15 +372,15 @@ class Reference:
         sources = [tensor for tensor in [*tensors_of(inputs), *self.module.parameters()] if tensor.dtype == torch.float32]
         return all(any(bool((source.detach() == value).any()) for source in sources) for value in values if value)
 
-    def _nearby(self, inputs: list[Any]) -> Iterator[Any]:
+    def _nearby(self, *calls: list[Any]) -> Iterator[Any]:
         """Results for inputs whose last digits differ, each time others."""
         for seed in range(_NUDGES):
-            changed, reason = transform(inputs, "nudged", self._device.torch, seed)
-            if reason is not None:
+            changed, reasons = zip(*(transform(inputs, "nudged", self._device.torch, seed) for inputs in calls))
+            if reasons[-1] is not None:
                 return
-            yield self.results(changed)
+            yield self.results(*changed)
 
-    def _rounded(self, inputs: list[Any], *, saturated: bool = False) -> Iterator[Any]:
+    def _rounded(self, *calls: list[Any], saturated: bool = False) -> Iterator[Any]:
         """Results with other last digits of all that is made of the inputs: as many as time and memory allow, and none where the reference does not take that."""
         began = perf_counter()
         for seed in range(_ROUNDINGS):
@@ -377,7 +388,7 @@ class Reference:
                 return
             try:
                 with Rounding(seed, saturated=saturated):
-                    results = self.results(inputs)
+                    results = self.results(*calls)
             except torch.OutOfMemoryError:
                 return
             except WorkerError as error:
@@ -386,7 +397,7 @@ class Reference:
                 return
             yield results
 
-    def _without_nan(self, inputs: list[Any], infinite: bool) -> Iterator[Any]:
+    def _without_nan(self, infinite: bool, *calls: list[Any]) -> Iterator[Any]:
         """Results for inputs with finite values in the place of NaN; of `infinite` ones as well, of which differences and quotients are NaN."""
         for finite in _FINITE:
 
@@ -395,7 +406,7 @@ class Reference:
                     return tensor
                 return tensor.masked_fill_(~torch.isfinite(tensor) if infinite else torch.isnan(tensor), finite)
 
-            yield self.results(map_tensors(self.copies(inputs), replaced))
+            yield self.results(*(map_tensors(self.copies(inputs), replaced) for inputs in calls))
 
     def copied(self) -> nn.Module:
         """The module once more, as it is before a call."""

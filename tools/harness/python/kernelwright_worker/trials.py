@@ -282,18 +282,20 @@ class Trials:
         return None
 
     def expect_in_a_row(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        """Has the reference say what the last of several entries should give where a call is made on each of them, in this order."""
+        """Has the reference say what entries should give where a call is made on each of them, in this order; of how many that is something to go by."""
         entries = body["entries"]
         try:
-            expectation = self._reference.expect_in_a_row([self.base(entry) for entry in entries])
+            expectations = self._reference.expect_in_a_row([self.base(entry) for entry in entries])
+        except torch.OutOfMemoryError:
+            return {"calls": 0, "skipped": _NO_ROOM}
         except WorkerError as error:
             if "CUDA error" in error.message:
                 raise
-            return {"skipped": f"the reference does not run so often: {error.message}"}
-        if expectation is None:
-            return {"skipped": "rounding decides, or the reference gives something else each time"}
-        self._expected[entries[-1]] = expectation
-        return {"skipped": None}
+            return {"calls": 0, "skipped": f"the reference does not run so often: {error.message}"}
+        self._expected.update(zip(entries, expectations))
+        count = len(expectations)
+        skipped = None if count == len(entries) else f"from call {count + 1} on rounding decides, or the reference gives something else each time"
+        return {"calls": count, "skipped": skipped}
 
     def nan_rule(self, kind: str) -> NanRule:
         """What a NaN of the reference asks for in a draw of this kind."""

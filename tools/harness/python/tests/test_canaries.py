@@ -99,6 +99,17 @@ class Calls(unittest.TestCase):
         self.assertIn("4 bytes behind the end of 1000 bytes", self.call((512, 1000), (1516, 1520)) or "")
         self.assertEqual(self.recording, ["all", None] * 2)
 
+    def test_what_a_thread_is_given_and_writes_meanwhile_is_no_overrun(self) -> None:
+        def first_written(start: int, end: int, device: torch.device) -> int | None:
+            self.history.append({"action": "alloc", "addr": self.address + 2048, "size": 2048})
+            self.memory[2048:4096] = 1
+            return find(start, end, device)
+
+        find = canaries._first_written
+        with mock.patch.object(canaries, "_first_written", first_written):
+            self.assertIsNone(self.call((512, 1000), (512, 1512)))
+        self.assertEqual(self.recording, ["all", None])
+
     def test_memory_that_went_back_to_the_driver_is_not_looked_at(self) -> None:
         self.history.append({"action": "segment_free", "addr": self.address, "size": 1 << 18})
         self.assertIsNone(self.call((512, 1000), (0, 4096)))

@@ -178,6 +178,42 @@ class Sensitivity(unittest.TestCase):
                 self.assertFalse(made.is_as_sensitive([x], baseline, wrong))
 
 
+#: A module that keeps what calls have had.
+KEEPS = "import torch\nclass Model(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.register_buffer('h', torch.zeros(64, 256))\n"
+SUMS_UP = KEEPS + "    def forward(self, x):\n        self.h += x\n        return self.h\n" + NORMAL
+RANDOM_LATER = KEEPS + "    def forward(self, x):\n        self.h += 1\n        return x + (torch.rand_like(x) if self.h[0, 0] > 4 else 0)\n" + NORMAL
+CHAOTIC = KEEPS + "    def forward(self, x):\n        self.h.copy_(torch.sigmoid(x) if self.h[0, 0] == 0 else self.h)\n        for _ in range(5):\n            self.h.copy_(3.9 * self.h * (1 - self.h))\n        return self.h\n" + NORMAL
+ROUNDED = KEEPS + "    def forward(self, x):\n        self.h += x\n        return torch.round(self.h * 64).to(torch.int32)\n" + NORMAL
+
+
+class CallsInARow(unittest.TestCase):
+    def expected(self, source: str, device: Device) -> tuple[list[Expectation], list[torch.Tensor]]:
+        made, inputs = reference(source, device)
+        calls = [[torch.randn(64, 256, device=device.torch)] for _ in range(12)]
+        return made.expect_in_a_row(calls), [call[0] for call in calls]
+
+    def test_each_call_has_what_it_gave_when_it_was_made(self) -> None:
+        for device in on_each_device():
+            expectations, calls = self.expected(SUMS_UP, device)
+            self.assertEqual(len(expectations), 12)
+            for number, expectation in enumerate(expectations, 1):
+                total = torch.stack(calls[:number]).sum(0)
+                self.assertEqual(compare(expectation.outputs, total, "output").mismatches, [])
+                self.assertNotEqual(compare(expectation.outputs, total + 0.01, "output").mismatches, [])
+
+    def test_it_ends_where_there_is_nothing_to_go_by(self) -> None:
+        for device in on_each_device():
+            self.assertEqual(len(self.expected(RANDOM_LATER, device)[0]), 4)
+            self.assertIn(len(self.expected(CHAOTIC, device)[0]), range(1, 12))
+
+    def test_last_digits_of_all_calls_are_changed_for_results_nearby(self) -> None:
+        made, _inputs = reference(ROUNDED, on_each_device()[0])
+        calls = [[torch.full((64, 256), value)] for value in (1.0, 1 / 128)]
+        for moved in (made._nearby(*calls), made._rounded(*calls)):
+            self.assertEqual({int(value) for outputs, _written in moved for value in outputs.unique()}, {64, 65}, "the second call comes to just a half")
+        self.assertEqual(len(made.expect_in_a_row(calls)), 1)
+
+
 class Modes(unittest.TestCase):
     NORM = (
         "import torch\nclass Model(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
