@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from .layout import overlaps, same_bits, window_of
+from .layout import overlaps, same_bits
+from .snapshot import is_strided
 
 #: How far values are from what they were, as a part of it; of a zero, or what is as good as one, itself.
 _LEAST, _MOST, _NOTHING = 0.2, 0.5, 0.05
@@ -82,7 +83,7 @@ def variable(module: nn.Module, state: Mapping[str, Tensor]) -> dict[str, Tensor
     they were set by hand."""
     names = trained(module)
     own = {name: tensor for name, tensor in state.items() if name in names}
-    places = {name: tensor.data_ptr() for name, tensor in module.state_dict().items() if isinstance(tensor, Tensor) and _is_strided(tensor)}
+    places = {name: tensor.data_ptr() for name, tensor in module.state_dict().items() if isinstance(tensor, Tensor) and is_strided(tensor)}
     shared = {place for place, times in Counter(places.values()).items() if times > 1}
     found = [(name, tensor) for name, tensor in dependent(own).items() if places.get(name) not in shared]
     found.sort(key=lambda item: item[1].numel())
@@ -122,45 +123,10 @@ def other_values(state: Mapping[str, Tensor], seed: int) -> dict[str, Tensor]:
     return {name: other(name, tensor) for name, tensor in state.items()}
 
 
-class Snapshot:
-    """What the tensors of a module hold at one moment, buffers that hold nothing included."""
-
-    def __init__(self, parts: list[tuple[dict[str, Any], str, Tensor | None, Tensor | None]]) -> None:
-        self._parts = parts
-
-    @classmethod
-    def of(cls, module: object) -> Snapshot:
-        """That of a module; nothing of what is none."""
-        modules: Iterable[nn.Module] = module.modules() if isinstance(module, nn.Module) else ()
-        owned = [(tensors, name, tensor) for part in modules for tensors in (part._parameters, part._buffers) for name, tensor in tensors.items()]
-        saved = [(tensors, name, tensor) for tensors, name, tensor in owned if tensor is None or _is_strided(tensor)]
-        return cls([(tensors, name, tensor, None if tensor is None else window_of(tensor.detach()).clone()) for tensors, name, tensor in saved])
-
-    def is_changed(self) -> bool:
-        """Whether the module holds anything else by now."""
-        return any(tensors.get(name) is not tensor or not _holds(tensor, saved) for tensors, name, tensor, saved in self._parts)
-
-    def restore(self) -> None:
-        """Puts the tensors themselves back, and what they held. What has taken their place, an input say, is left alone."""
-        for tensors, name, tensor, saved in self._parts:
-            tensors[name] = tensor
-            if tensor is not None and saved is not None and not _holds(tensor, saved):
-                window_of(tensor.detach()).copy_(saved)
-
-
-def _holds(tensor: Tensor | None, saved: Tensor | None) -> bool:
-    return tensor is None or saved is None or same_bits(window_of(tensor.detach()), saved)
-
-
-def _is_strided(tensor: Tensor) -> bool:
-    uninitialised = isinstance(tensor, nn.parameter.UninitializedTensorMixin)
-    return not uninitialised and tensor.layout is torch.strided and tensor.device.type in ("cpu", "cuda")
-
-
 def is_plain(tensor: Tensor) -> bool:
     """Whether its values can be read and written like those of any tensor."""
     is_free = torch.is_inference_mode_enabled() or not tensor.is_inference()
-    return type(tensor) in (Tensor, nn.Parameter) and _is_strided(tensor) and is_free and not overlaps(tensor)
+    return type(tensor) in (Tensor, nn.Parameter) and is_strided(tensor) and is_free and not overlaps(tensor)
 
 
 def leaf_of(name: str) -> str:

@@ -27,6 +27,7 @@ from .device import Device, seed_all
 from .forms import Form
 from .layout import admit_plain, overlaps, same_bits
 from .next_reader import NextReader
+from .snapshot import Snapshot
 from .trees import Tree, Untransportable, decode, encode
 
 _MODULE_NAME = "kernelwright_candidate"
@@ -41,7 +42,7 @@ _describe = failures.describe
 _overlaps, _same_bits = overlaps, same_bits
 _set_by_hand, _dependent, _other_values = another_state.set_by_hand, another_state.dependent, another_state.other_values
 _NextReader, _Canaries = NextReader, Canaries
-_built_with, _Snapshot = built_in_state.built_with, another_state.Snapshot
+_built_with, _Snapshot = built_in_state.built_with, Snapshot
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Candidate:
         self._kernel: Any = None
         self._module: Any = None
         #: What the module holds before every run, where calls depend on those before them.
-        self._before_runs: another_state.Snapshot | None = None
+        self._before_runs: Snapshot | None = None
         #: What of the reference's state may come to hold other values, as it is before the first call.
         self._variable: dict[str, Tensor] = {}
         self._next_reader, self._canaries = _NextReader(device, _text_of(path)), _Canaries(device)

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor, nn
 
 from . import another_state
-from .another_state import Snapshot
 from .channel import WorkerError
 from .compare import Expected, Extent, NanRule, compare, few_of
 from .device import Device
@@ -24,6 +23,7 @@ from .layout import admit_plain, fresh_copy
 from .outputs import agree, are_same, distances, leaves
 from .problem import Problem
 from .rounding import Rounding
+from .snapshot import Snapshot
 from .tolerance import Distance, real_parts
 from .trees import Untransportable, decode, encode, map_tensors, plain, tensors_of
 
@@ -79,7 +79,7 @@ class Reference:
         self.module = problem.build(init, seed, device)
         self._initial = self._state()
         #: What a module with state of its own is put back to before every run; of others nothing, since weights take memory.
-        self._snapshot = Snapshot([])
+        self._snapshot = Snapshot()
         #: The module's own values of what holds others for the time being.
         self._replaced: dict[str, Tensor] = {}
         #: Which tensors of a few elements only look as if they were set by hand; None until somebody asks.
@@ -114,10 +114,13 @@ class Reference:
         self.returns_inputs = any(tensor.untyped_storage().data_ptr() in given for tensor in tensors_of(outputs) if tensor.numel())
         if is_lazy:
             self._initial, self._snapshot = self._state(), Snapshot.of(self.module)
-        self.is_stateful = self._snapshot.is_changed()
-        if not self.is_stateful:
-            self._snapshot = Snapshot([])
-        self.carries_state = self.is_stateful and any(map(self._goes_on, others()))
+        registered = self._snapshot.of_registered()
+        self.is_stateful = registered.is_changed()
+        self.carries_state = self._snapshot.is_changed() and any(map(self._goes_on, others()))
+        if not self.carries_state:
+            # What nobody sees in the outputs, such as a table that it makes in the first call, is left to it.
+            self._snapshot = registered if self.is_stateful else Snapshot()
+        self.is_stateful = self.is_stateful or self.carries_state
         return outputs, nanoseconds
 
     def _goes_on(self, inputs: list[Any]) -> bool:
@@ -195,7 +198,7 @@ class Reference:
         self._initial = {**own, **others}
         self._replaced = {name: own[name] for name in others}
         if self.is_stateful:
-            self._snapshot = Snapshot.of(self.module)
+            self._snapshot = Snapshot.of(self.module).of_registered()
         self._double.renew_module()
 
     def run(self, inputs: list[Any]) -> tuple[Any, list[Any], int]:
