@@ -12,7 +12,6 @@ import zlib
 from collections import Counter
 from collections.abc import Mapping
 from itertools import accumulate
-from typing import Any
 
 import torch
 from torch import Tensor, nn

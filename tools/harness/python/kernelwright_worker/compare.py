@@ -87,6 +87,8 @@ class Expected:
     scales: dict[str, Scale] = field(default_factory=dict)
     #: How far `baseline` is from `precise`, tensor by tensor of the latter, by identity; what is missing is computed when it is needed.
     distances: Mapping[int, Distance] = field(default_factory=dict)
+    #: What it gives in float64 where it overflows at declared precision on its way to something else: as good an answer; None otherwise.
+    without_overflow: Any = None
     #: Whether values far below all others count, where they are most of them: not in draws in which they were made so.
     looks_at_small: bool = False
     #: What the reference gives for inputs that differ in their last digits, run by run.
@@ -316,6 +318,8 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
             _excuse_tail(scale, e_parts, a_parts, wrong)
         if expected.nan.admits_anything and bool(wrong.any()):
             _excuse_without_nan(expected, scale, a_parts, path, wrong)
+        if expected.without_overflow is not None and bool(wrong.any()):
+            _excuse_without_overflow(expected, a_parts, path, wrong)
         if not bool(wrong.any()):
             wrong, largest = None, 1.0
         elif not wrong[where]:
@@ -393,6 +397,17 @@ def _excuse_without_nan(expected: Expected, scale: Scale, given: Tensor, path: s
         if tensor is not None and real_parts(tensor).numel() == wrong.numel():
             there = real_parts(tensor).reshape(-1)[at].to(torch.float64)
             wrong[at[(scale.ratio(values, there) <= 1) | (values == there)]] = False
+
+
+def _excuse_without_overflow(expected: Expected, given: Tensor, path: str, wrong: Tensor) -> None:
+    """Clears those that are near the float64 value: what is divided by an infinity is zero, and next to nothing where there is none."""
+    tensor = _at(expected.without_overflow, path)
+    if tensor is None or real_parts(tensor).numel() != wrong.numel():
+        return
+    exact, at = real_parts(tensor), wrong.nonzero().reshape(-1)
+    scale = Scale.of(exact, exact.to(given.dtype), expected.precision, noisy=False)
+    there, values = (part.reshape(-1)[at].to(torch.float64) for part in (exact, given))
+    wrong[at[scale.ratio(values, there) <= 1]] = False
 
 
 def _compare_isolated(expected: Expected, scale: Scale, b: Tensor, e: Tensor, a: Tensor, path: str, result: Comparison) -> None:

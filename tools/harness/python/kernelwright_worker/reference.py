@@ -333,7 +333,7 @@ class Reference:
         if gap is Gap.ANOTHER:
             # On other inputs it may be the same one.
             differ = any(one.typical > 0 for one, leaf in zip(apart, leaves(baseline)) if not (leaf.is_floating_point() or leaf.is_complex()))
-            return found(baseline, integers_differ=differ)
+            return found(baseline, integers_differ=differ, without_overflow=precise if _overflows(baseline, precise) else None)
         # Numbers become tensors for a moment only, whose identities others may have later.
         lasting = {id(tensor) for tensor in tensors_of(precise)}
         known = [replace(one, copied=self._is_copied(one, leaf, inputs)) for one, leaf in zip(apart, leaves(baseline))]
@@ -349,6 +349,7 @@ class Reference:
         *,
         double: bool = False,
         integers_differ: bool = False,
+        without_overflow: list[Any] | None = None,
         **known: Any,
     ) -> Expectation:
         """Of the last of several calls in a row, with what it has `left` of its inputs."""
@@ -358,6 +359,7 @@ class Reference:
                 _at(baseline, path),
                 _at(precise, path),
                 precision=self._device.precision,
+                without_overflow=None if without_overflow is None else _at(without_overflow, path),
                 nearby=lambda: (_at(results, path) for results in self._nearby(*calls)),
                 rounded=lambda: (_at(results, path) for results in self._rounded(*calls)),
                 without_nan=lambda infinite: (_at(results, path) for results in self._without_nan(infinite, *calls)),
@@ -422,6 +424,12 @@ def _not_finite(tensor: Tensor) -> Tensor:
     """Of each number whether it is NaN, an infinity of which sign, or neither."""
     parts = real_parts(tensor)
     return torch.where(torch.isnan(parts), 3, torch.where(torch.isfinite(parts), 0, 1 + (parts > 0).to(torch.int8)))
+
+
+def _overflows(baseline: Any, precise: Any) -> bool:
+    """Whether something is not finite at declared precision that is so in float64."""
+    pairs = [(one, other) for one, other in zip(leaves(baseline), leaves(precise)) if one.is_floating_point() and one.shape == other.shape]
+    return any(bool((torch.isfinite(other) & ~torch.isfinite(one)).any()) for one, other in pairs)
 
 
 def _at(results: Any, path: tuple[int, ...]) -> Any:

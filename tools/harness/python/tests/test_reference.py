@@ -186,6 +186,18 @@ CHAOTIC = KEEPS + "    def forward(self, x):\n        self.h.copy_(torch.sigmoid
 ROUNDED = KEEPS + "    def forward(self, x):\n        self.h += x\n        return torch.round(self.h * 64).to(torch.int32)\n" + NORMAL
 
 
+class Overflows(unittest.TestCase):
+    def test_what_float64_gives_is_as_good_where_the_reference_overflows(self) -> None:
+        for device in on_each_device():
+            made, inputs = reference(HEAD + "        return torch.exp(x) / torch.exp(x).sum(-1, keepdim=True)\n" + NORMAL, device)
+            large = [inputs[0] * 100]
+            expectation, exact = made.expect(large, NanRule.MUST_MATCH), torch.softmax(large[0], -1)
+            own = made.outputs(large)
+            self.assertTrue(bool(own.isnan().any()) and bool((own == 0).any()) and bool((exact > 0).any()))
+            for given, is_right in ((own, True), (exact, True), (exact.flip(0), False), (exact + 0.01, False)):
+                self.assertEqual(compare(expectation.outputs, given, "output").mismatches == [], is_right)
+
+
 class CallsInARow(unittest.TestCase):
     def expected(self, source: str, device: Device) -> tuple[list[Expectation], list[torch.Tensor]]:
         made, inputs = reference(source, device)
