@@ -42,7 +42,7 @@ LABELS = {
     "wide": "integers of more digits",
     "tied": "the largest of each row several times",
     "ranged": "integers at the ends of their range, and few of them",
-    "permuted": "the first inputs again, what counts from place to place in another order",
+    "permuted": "the first inputs again, what counts from place to place in another order, borders elsewhere",
     "touched": "the first inputs again, a few elements changed",
     "raised": "the first inputs again, a few elements far larger",
     "opposed": "the first inputs again, a few single elements far larger and of the other sign",

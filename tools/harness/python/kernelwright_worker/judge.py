@@ -17,7 +17,7 @@ from .trials import Trials
 #: The path of an input that was written into, while it is compared.
 _WRITTEN = "input"
 #: What is said where outputs do not follow integers that come in another order.
-_IN_ORDER = "; these are its outputs for integers that count from place to place, which came in another order"
+_IN_ORDER = "; these are its outputs for integers that count from place to place, which came in another order, or as other borders"
 _OTHER_ORDER = "its outputs follow the order of integers that count from place to place, in a way of their own"
 #: What is said where outputs are those of another mode.
 _IN_TRAINING = "; these are its outputs in training mode, and modules are judged in eval mode, where batch norm takes its running statistics"

@@ -25,6 +25,8 @@ from .trees import floats_of, map_floats, map_tensors, tensors_of
 _MANY_INTEGERS = 16
 #: Integers that count from place to place, such as positions and page numbers, come in another order if there are so many in a row.
 _MANY_COUNTED = 8
+#: Borders that are this far apart can be moved and stay in order.
+_LEAST_STEP = 3
 #: A mask has so many rows, or more: one of them is made empty, one in so many full, and most stay.
 _FEWEST_ROWS, _FULL = 4, 8
 #: Of so many rows two are made empty up to an end.
@@ -66,8 +68,8 @@ class Traits:
     lowered: tuple[Tensor | None, ...] = ()
     #: By what integers can be multiplied that are evidently numbers; zero for those that may be any bits, one for all others.
     widens: tuple[int, ...] = ()
-    #: Which integers count from place to place along their last dimension, in every draw.
-    counts: tuple[bool, ...] = ()
+    #: By how much integers count from place to place along their last dimension, in every draw; zero for all others.
+    counts: tuple[int, ...] = ()
     #: Of which outputs name the largest or smallest elements.
     extremes: tuple[Extreme | None, ...] = ()
     #: From what ranges integers were drawn.
@@ -90,7 +92,7 @@ class Traits:
             min(lowest, default=1) - 1,
             lowered,
             tuple(map(_widens, *tensors)),
-            tuple(map(_counts, *tensors)),
+            _without_told(tuple(map(_counts, *tensors)), tensors[0]),
         )
 
     def draws(self, inputs: list[Any]) -> list[str]:
@@ -204,15 +206,22 @@ class Traits:
 
     def permuted(self, inputs: list[Any], device: torch.device, seed: int) -> list[Any]:
         """Integers that count from place to place in another order: in the same one wherever there are as many of them, so that what belongs together stays so.
-        Those that go on counting from row to row change places across rows, too: within one, the order of pages may make no difference."""
+        Those that go on counting from row to row change places across rows, too: within one, the order of pages may make no difference. Those that count in
+        larger steps are borders, which stay in order: all but the first and the last one are moved."""
         counts = iter(self.counts)
 
         def changed(tensor: Tensor) -> Tensor:
             copy, elements = editable_copy(tensor, device)
-            if next(counts, False) and elements.shape == tensor.shape:
+            step = next(counts, 0)
+            if step == 1 and elements.shape == tensor.shape:
                 rows = elements.reshape(1 if _goes_on(tensor) else -1, tensor.numel() if _goes_on(tensor) else tensor.shape[-1])
                 order = torch.randperm(rows.shape[-1], generator=torch.Generator().manual_seed(seed + rows.shape[-1]))
                 elements.copy_(rows[:, order.to(device)].reshape(elements.shape))
+            elif step > 1 and elements.shape == tensor.shape:
+                furthest = (step - 1) // 2
+                generator = torch.Generator().manual_seed(seed + tensor.shape[-1])
+                moved = torch.randint(-furthest, furthest + 1, (tensor.shape[-1] - 2,), generator=generator)
+                elements[..., 1:-1] += moved.to(device=device, dtype=elements.dtype)
             return copy
 
         return map_tensors(inputs, changed)
@@ -280,11 +289,19 @@ def _widens(first: Tensor, second: Tensor) -> int:
     return 1 << max(0, _WIDTHS[first.dtype] - largest.bit_length()) if is_number else 1
 
 
-def _counts(first: Tensor, second: Tensor) -> bool:
-    """Whether these are integers that are the same in both draws, each one more than the one before it."""
-    if first.dtype not in INTEGERS or not first.dim() or first.shape[-1] < _MANY_COUNTED or not same_bits(first, second):
-        return False
-    return bool((first[..., 1:] == first[..., :-1] + 1).all())
+def _counts(first: Tensor, second: Tensor) -> int:
+    """By how much each of these is more than the one before it, of integers that are the same in both draws; zero where that is not one number, or too few
+    to be moved by."""
+    if first.dtype not in INTEGERS or not first.dim() or first.shape[-1] < _MANY_COUNTED or not first.numel() or not same_bits(first, second):
+        return 0
+    step = int(first.reshape(-1)[1] - first.reshape(-1)[0])
+    return step if (step == 1 or step >= _LEAST_STEP) and bool((first[..., 1:] == first[..., :-1] + step).all()) else 0
+
+
+def _without_told(counts: tuple[int, ...], tensors: list[Tensor]) -> tuple[int, ...]:
+    """The same without borders whose distances another input tells: they would no longer belong together."""
+    told = {int(tensor.reshape(-1)[0]) for tensor in tensors if tensor.dtype in INTEGERS and tensor.numel() and bool((tensor == tensor.reshape(-1)[0]).all())}
+    return tuple(0 if step > 1 and step in told else step for step in counts)
 
 
 def _goes_on(tensor: Tensor) -> bool:

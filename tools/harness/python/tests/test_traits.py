@@ -60,6 +60,24 @@ class Constants(unittest.TestCase):
             self.assertTrue(all(map(same_bits, stay, placed[4:])))
             self.assertNotIn("permuted", Traits.of(placed, [placed[0], *(value + 1 for value in placed[1:])]).draws(placed))
 
+    def test_borders_in_equal_steps_are_moved_and_stay_in_order(self) -> None:
+        offsets, rows = torch.arange(0, 4096, 16), (torch.arange(0, 129, 8, dtype=torch.int32) + 128 * torch.arange(2, dtype=torch.int32)[:, None])
+        inputs = [torch.randn(4), offsets, offsets.to(torch.int32), rows, 2 * torch.arange(32)]
+        for name in DEVICES:
+            device = torch.device(name)
+            placed = [fresh_copy(value, device) for value in inputs]
+            traits = Traits.of(placed, [placed[0] + 1, *placed[1:]])
+            self.assertEqual(traits.counts, (0, 16, 16, 8, 0))
+            (_x, *moved, stays), _skipped = draws.transform(placed, "permuted", device, 1, (), traits)
+            for own, other in zip(placed[1:], moved):
+                self.assertGreater(int((own != other).sum()), own.numel() // 2)
+                self.assertTrue(bool((other[..., 1:] > other[..., :-1]).all()))
+                self.assertTrue(torch.equal(own[..., [0, -1]], other[..., [0, -1]]))
+            self.assertTrue(torch.equal(moved[0], moved[1].long()), "what belongs together stays so")
+            self.assertTrue(same_bits(stays, placed[-1]))
+            lengths = torch.full((256,), 16, device=device)
+            self.assertEqual(Traits.of([placed[1], lengths], [placed[1], lengths]).counts, (0, 0), "lengths tell the same")
+
     def test_numbers_that_are_the_same_in_every_draw_get_other_values(self) -> None:
         inputs = [{"alpha": 0.0, 1.5: (2.0, 3)}, 0.25, float("nan"), True, "mean", None, torch.zeros(2)]
         again = [{"alpha": 0.0, 1.5: (2.0, 3)}, 0.75, float("nan"), True, "mean", None, torch.zeros(2)]
