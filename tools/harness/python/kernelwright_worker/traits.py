@@ -27,6 +27,8 @@ _MANY_INTEGERS = 16
 _MANY_COUNTED = 8
 #: Borders that are this far apart can be moved and stay in order.
 _LEAST_STEP = 3
+#: What is added to scores to close a place is no larger than this; of so many rows it is no chance what they have in common.
+_CLOSES, _MANY_ROWS = -1e3, 32
 #: A mask has so many rows, or more: one of them is made empty, one in so many full, and most stay.
 _FEWEST_ROWS, _FULL = 4, 8
 #: Of so many rows two are made empty up to an end.
@@ -49,6 +51,8 @@ class Mask:
 
     always: Tensor
     never: Tensor
+    #: What closes a place where a mask is added to scores; None for bools.
+    closed: float | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Traits:
     #: Which are the same in every draw.
     constant: tuple[bool, ...] = ()
     constant_floats: tuple[bool, ...] = ()
-    #: Bools of which a row may be empty, or full.
+    #: Bools of which a row may be empty, or full; and what is added to scores and closes places of them.
     masks: tuple[Mask | None, ...] = ()
     #: The dimension along which integers may take those of other places.
     skews: tuple[int | None, ...] = ()
@@ -132,7 +136,8 @@ class Traits:
 
     def masked(self, inputs: list[Any], device: torch.device, seed: int) -> list[Any]:
         """One row of every mask is empty and one of eight full, but for what each row has in every draw: there are more than there usually are, too. Of two rows
-        half or more is empty, the first part of one and the last of the other, as padding has it."""
+        half or more is empty, the first part of one and the last of the other, as padding has it. Of those that are added to scores none is empty: what a softmax
+        of nothing is differs from kernel to kernel."""
         masks, random_numbers = iter(self.masks), random.Random(seed)
 
         def changed(tensor: Tensor) -> Tensor:
@@ -142,14 +147,15 @@ class Traits:
                 rows, length = _rows(tensor), tensor.shape[-1]
                 count = max(1, rows // _FULL)
                 empty, *others = random_numbers.sample(range(rows), min(rows, 1 + count + 2))
-                full, padded = others[:count], others[count:] if rows >= _FEWEST_PADDED else []
-                changes = [([empty], mask.always), (full, ~mask.never)]
+                full, padded = others[:count], others[count:] if rows >= _FEWEST_PADDED or mask.closed is not None else []
+                changes = [([empty], mask.always), (full, ~mask.never)] if mask.closed is None else [(full, ~mask.never)]
                 places = torch.arange(length)
                 for row, order in zip(padded, (places, places.flip(0))):
                     begins = length - 1 - random_numbers.randrange(max(1, length // 2))
                     changes.append(([row], mask.always | ~mask.never & (order >= begins).to(mask.never.device)))
                 for chosen, values in changes:
-                    elements[indices_of(torch.tensor(chosen), tensor.shape[:-1])] = values.to(device)
+                    written = values if mask.closed is None else torch.where(values, 0.0, mask.closed)
+                    elements[indices_of(torch.tensor(chosen), tensor.shape[:-1])] = written.to(device=device, dtype=elements.dtype)
             return copy
 
         return map_tensors(inputs, changed)
@@ -315,8 +321,11 @@ def _rows(tensor: Tensor) -> int:
 
 
 def _mask(first: Tensor, second: Tensor) -> Mask | None:
-    """What bools have in common row by row, if their rows are free: not where each has as many as all others, as a choice has, and not where the places of
-    a matrix tell what is in them, as in a causal mask or one that begins with everybody knowing himself."""
+    """What bools, or numbers that close places, have in common row by row, if their rows are free: not where each has as many as all others, as a choice has,
+    and not where the places of a matrix tell what is in them, as in a causal mask or one that begins with everybody knowing himself."""
+    closed = _closed(first, second)
+    if closed is not None:
+        first, second = first == 0, second == 0
     if first.dtype != torch.bool or first.dim() < 2 or first.shape[-1] < 2 or _rows(first) < _FEWEST_ROWS or same_bits(first, second):
         return None
     both = torch.stack([first, second])
@@ -326,7 +335,21 @@ def _mask(first: Tensor, second: Tensor) -> Mask | None:
         return None
     # Of few rows some columns are the same by chance: they stay so, too.
     rows = both.flatten(0, -2)
-    return Mask(rows.all(0), (~rows).all(0))
+    always = rows.all(0)
+    # Where no row is made empty, nothing depends on those.
+    return Mask(always if closed is None or len(rows) >= _MANY_ROWS else torch.zeros_like(always), (~rows).all(0), closed)
+
+
+def _closed(first: Tensor, second: Tensor) -> float | None:
+    """The number far below zero that elements are in both draws where they are not zero; None where they are anything else."""
+    if not first.is_floating_point() or first.dtype.itemsize < 2 or first.layout is not torch.strided or not first.numel():
+        return None
+    look = first.reshape(-1)[:_MANY_INTEGERS]
+    if not bool(((look == 0) | (look <= _CLOSES)).all()):
+        return None
+    lowest = torch.minimum(first.min(), second.min())
+    is_mask = all(bool(((tensor == 0) | (tensor == lowest)).all()) for tensor in (first, second))
+    return float(lowest) if is_mask and float(lowest) <= _CLOSES else None
 
 
 def _places_tell(matrices: Tensor) -> bool:

@@ -125,6 +125,22 @@ class Masks(unittest.TestCase):
         self.assertTrue(bool(changed[:, 0].all()) and not bool(changed[:, 39].any()))
         self.assertEqual((int(changed.sum(-1).min()), int(changed.sum(-1).max())), (1, 39))
 
+    def test_of_those_that_are_added_to_scores_rows_are_full_or_padded(self) -> None:
+        for closed in (float("-inf"), -1e9):
+            (mask,), traits = both(lambda: [torch.zeros(4, 1, 128).masked_fill(torch.rand(4, 1, 128) < 0.3, closed)])
+            for name in DEVICES:
+                device = torch.device(name)
+                ((changed,), _skipped) = draws.transform([fresh_copy(mask, device)], "masked", device, 1, (), traits)
+                changed = changed.cpu().reshape(4, 128)
+                self.assertTrue(bool(((changed == 0) | (changed == mask.min())).all()))
+                self.assertEqual(int((changed != mask.reshape(4, 128)).any(-1).sum()), 3)
+                lets_in = (changed == 0).sum(-1)
+                self.assertGreaterEqual(int(lets_in.min()), 1)
+                self.assertEqual(int((changed[:, :60] != 0).all(-1).sum()), 1, "padded at the beginning")
+                self.assertEqual(int((changed[:, -60:] != 0).all(-1).sum()), 1, "and another one at the end")
+        for others in (torch.relu(torch.randn(8, 64)), torch.randn(8, 64).sign().clamp(max=0) * 2e3 + 1, torch.zeros(8, 64)):
+            self.assertEqual(Traits.of([others], [others.flip(0).contiguous()]).masks, (None,))
+
     def test_rows_that_depend_on_each_other_are_left_alone(self) -> None:
         def symmetric() -> Tensor:
             upper = (torch.rand(64, 64) < 0.5).triu()
