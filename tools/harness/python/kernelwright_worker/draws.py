@@ -6,6 +6,7 @@ draw (`structure.py`).
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Callable, Sequence
@@ -110,7 +111,7 @@ def transform(
         return changed_traits(inputs, device, seed), None
     if not any(can_scale(tensor) and tensor.numel() for tensor in tensors_of(inputs)):
         return inputs, "the inputs have no floating-point tensor to change"
-    random_numbers = random.Random(seed)
+    random_numbers, ranks = random.Random(seed), itertools.count(1)
     change = _untie_zeros(seed) if kind == "untied" else _CHANGES.get(str(kind)) or _nudge(seed)
     known = iter(structures)
 
@@ -127,7 +128,7 @@ def transform(
             elif kind == "biased":
                 _bias(elements, random_numbers)
             elif kind in ("uneven", "spiked"):
-                _single_out(elements, random_numbers, free, spike if kind == "spiked" else None)
+                _single_out(elements, random_numbers, free, spike if kind == "spiked" else None, next(ranks))
             else:
                 change(elements)
             if structure is not None:
@@ -259,9 +260,10 @@ def _specialise(elements: Tensor) -> None:
     before[0] = float("nan")
 
 
-def _single_out(elements: Tensor, random_numbers: random.Random, free: Tensor | None, spike: float | None) -> None:
+def _single_out(elements: Tensor, random_numbers: random.Random, free: Tensor | None, spike: float | None, rank: int) -> None:
     """A few elements in places that nobody knows decide what a reduction comes to: who takes a sample, or remembers, is wrong. In an `uneven` draw the last of
-    all is one of them, and the largest: so is who leaves out a tail. In a `spiked` one a look at both ends would tell it from others then."""
+    all is one of them, and the largest: so is who leaves out a tail. They are the smaller the more tensors come before this one, its `rank`: what two of them
+    have at their ends differs. In a `spiked` one a look at both ends would tell it from others then."""
     among = elements.numel() if free is None else free.shape[0]
     count = min(_SINGLED, among // _AMONG)
     if not count or not elements.dim():
@@ -275,7 +277,7 @@ def _single_out(elements: Tensor, random_numbers: random.Random, free: Tensor | 
         sizes = 1 + torch.arange(count, device=elements.device) / _APART
         elements[where] = (kept.sgn() * (kept.abs().mean() * spike * sizes)).to(elements.dtype)
         return
-    kept = kept[kept.abs().argsort()]
+    kept = kept[kept.abs().argsort()] / rank
     if not kept.is_complex() and bool((kept > 0).any()):
         kept[-1].abs_()
     most = _SHRUNK_SHORT if elements.dtype == torch.float16 else _SHRUNK

@@ -226,6 +226,11 @@ class Draws(unittest.TestCase):
             row = draws.transform([given.flatten()], "unsigned", torch.device(name))[0][0]
             self.assertTrue(bool((row[4800:6000].diff() >= 0).all()))
 
+    def test_what_uneven_tensors_have_at_their_ends_differs(self) -> None:
+        (made, _skipped) = draws.transform([torch.ones(4099) for _ in range(3)], "uneven", torch.device("cpu"), 1)
+        self.assertEqual([round(1 / float(tensor[-1])) for tensor in made], [1, 2, 3])
+        self.assertTrue(all(float(tensor[-1]) == float(tensor.max()) for tensor in made))
+
     def test_what_changes_in_place_lies_in_a_row_or_anywhere(self) -> None:
         x = torch.randn(256, 768)
         for kind, count, factor in (("touched", 384, 0.75), ("raised", 64, 100.0), ("opposed", 3, -100.0), ("flipped", 384, -1.0)):
