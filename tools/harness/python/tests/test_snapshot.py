@@ -134,6 +134,7 @@ KEPT = (
     "self.calls += 1; return x * 2",
     "self.table = torch.ones(8, device=x.device) if self.table is None else self.table; return x * self.table",
     "self.last = x; return x * 2",
+    "self.calls += 1; assert float(x.abs().max()) > 0.1, 'too small'; return x * 2",
 )
 
 
