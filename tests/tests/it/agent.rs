@@ -1,31 +1,22 @@
 //! Whole runs of the agent with recorded model answers: everything but the model's words is live.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::endpoint::{Endpoint, Wire};
-use crate::support::{Said, fixture, kernelwright, of_type, only_run, records, said};
+use crate::support::{Said, fixture, kernelwright, of_type, only_run, recorded, records, said};
 
-const PROBLEM: &str = "problems/rotary_embedding.py";
-const RECORDING: &str = "recordings/rotary_embedding/events.jsonl";
-
-/// `optimize` on the test's problem as the recording was made, with only the eager baseline so that it is quick.
-fn optimize(home: &Path, model: &str) -> Command {
-    let mut command = kernelwright(home);
-    command
-        .arg("optimize")
-        .arg(fixture(PROBLEM))
-        .args(["--target", "cpu", "--drafts", "1", "--steps", "2", "--stall", "2", "--model", model]);
-    command.env("KERNELWRIGHT_EVALUATE_BASELINES", "eager");
-    command
+/// The recording's problem, in its sizes.
+fn problem(home: &Path) -> PathBuf {
+    recorded::problem(home, "rotary_embedding.py", 2, 512)
 }
 
-fn replay() -> String {
-    format!("replay:{}", fixture(RECORDING).display())
+fn optimize(home: &Path, model: &str) -> Command {
+    recorded::optimize(home, &problem(home), model)
 }
 
 /// What a run decided, without the times that differ from run to run: its nodes, and every verdict's candidate and status.
@@ -44,7 +35,7 @@ fn succeeded(said: &Said) {
 #[test]
 fn a_replayed_run_finds_a_verified_kernel_that_can_be_used() {
     let home = TempDir::new().unwrap();
-    succeeded(&said(&mut optimize(home.path(), &replay())));
+    succeeded(&said(&mut optimize(home.path(), &recorded::replay())));
     let run = only_run(home.path());
     let records = records(&run);
     assert_eq!(records.last().unwrap()["outcome"], "improved");
@@ -58,7 +49,7 @@ fn a_replayed_run_finds_a_verified_kernel_that_can_be_used() {
     assert!(report.contains(hash.short()), "{report}");
     // A second look at the emitted file agrees.
     let mut evaluate = kernelwright(home.path());
-    evaluate.arg("evaluate").arg(fixture(PROBLEM)).arg(run.join("best.py")).args(["--target", "cpu", "--baselines", "eager", "--json"]);
+    evaluate.arg("evaluate").arg(problem(home.path())).arg(run.join("best.py")).args(["--target", "cpu", "--baselines", "eager", "--json"]);
     let again = said(&mut evaluate);
     succeeded(&again);
     let again: Value = serde_json::from_str(&again.stdout).unwrap();
@@ -68,11 +59,11 @@ fn a_replayed_run_finds_a_verified_kernel_that_can_be_used() {
 #[test]
 fn a_run_killed_after_every_event_ends_with_the_same_graph() {
     let home = TempDir::new().unwrap();
-    succeeded(&said(&mut optimize(home.path(), &replay())));
+    succeeded(&said(&mut optimize(home.path(), &recorded::replay())));
     let expected = decisions(&records(&only_run(home.path())));
 
     let home = TempDir::new().unwrap();
-    let first = said(optimize(home.path(), &replay()).env("KERNELWRIGHT_CRASH_AFTER_EVENT", "1"));
+    let first = said(optimize(home.path(), &recorded::replay()).env("KERNELWRIGHT_CRASH_AFTER_EVENT", "1"));
     assert_eq!(first.code, None, "killed by a signal: {first:?}");
     let run = only_run(home.path());
     let mut kills = 1;
@@ -114,7 +105,7 @@ async fn an_anthropic_endpoint_leads_to_the_same_kernel() {
 async fn run_against(wire: Wire) {
     const KEY: &str = "sk-test-3f9a1c7e5b";
     let home = TempDir::new().unwrap();
-    let endpoint = Endpoint::serve(&fixture(RECORDING), wire).await;
+    let endpoint = Endpoint::serve(&fixture(recorded::RECORDING), wire).await;
     let model = match wire {
         Wire::OpenAi => "openai:recorded",
         Wire::Anthropic => "anthropic:recorded",
@@ -125,7 +116,7 @@ async fn run_against(wire: Wire) {
     succeeded(&said);
     let run = only_run(home.path());
     let expected: Vec<Value> =
-        std::fs::read_to_string(fixture(RECORDING)).unwrap().lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        std::fs::read_to_string(fixture(recorded::RECORDING)).unwrap().lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     let candidates = |records: &[Value]| of_type(records, "node_added").iter().map(|r| r["candidate"].clone()).collect::<Vec<_>>();
     assert_eq!(candidates(&records(&run)), candidates(&expected));
     assert!(!endpoint.requests().is_empty());

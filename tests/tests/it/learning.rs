@@ -6,32 +6,29 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{Said, fixture, kernelwright, of_type, only_run, records, said};
+use crate::support::{Said, of_type, only_run, recorded, records, said};
 
-const RECORDING: &str = "recordings/rotary_embedding/events.jsonl";
+/// What ends a run that has gained anything.
+const ENOUGH: [&str; 2] = ["--target-speedup", "1.05"];
 
-/// What both runs are asked for. The recorded kernels are more than twice as fast as the baseline.
-const ASKED: [&str; 10] = ["--target", "cpu", "--drafts", "1", "--steps", "2", "--stall", "2", "--target-speedup", "1.05"];
+/// The recording's problem.
+fn first_problem(home: &Path) -> PathBuf {
+    recorded::problem(home, "rotary_embedding.py", 2, 512)
+}
+
+/// The same operators with other sizes: other texts, other inputs.
+fn second_problem(home: &Path) -> PathBuf {
+    recorded::problem(home, "longer_rotary.py", 3, 640)
+}
 
 fn optimize(home: &Path, problem: &Path, more: &[&str]) -> Command {
-    let mut command = kernelwright(home);
-    command.arg("optimize").arg(problem).args(more).args(["--model", &format!("replay:{}", fixture(RECORDING).display())]);
-    command.env("KERNELWRIGHT_EVALUATE_BASELINES", "eager");
+    let mut command = recorded::optimize(home, problem, &recorded::replay());
+    command.args(more);
     command
 }
 
 fn succeeded(said: &Said) {
     assert_eq!(said.code, Some(0), "stdout:\n{}\nstderr:\n{}", said.stdout, said.stderr);
-}
-
-/// The recording's problem with other sizes: other texts, other inputs, the same operators.
-fn larger(home: &Path) -> PathBuf {
-    let source = std::fs::read_to_string(fixture("problems/rotary_embedding.py")).unwrap();
-    let sizes = "BATCH, HEADS, LENGTH, DIM = 2, 8, 512, 64";
-    assert!(source.contains(sizes));
-    let path = home.join("longer_rotary.py");
-    std::fs::write(&path, source.replace(sizes, "BATCH, HEADS, LENGTH, DIM = 3, 8, 640, 64")).unwrap();
-    path
 }
 
 /// The newest of two runs.
@@ -44,7 +41,7 @@ fn second_run(home: &Path, first: &Path) -> Vec<Value> {
 fn a_second_run_on_a_similar_problem_begins_with_the_firsts_kernel_and_needs_fewer_evaluations() {
     let home = TempDir::new().unwrap();
     // Without a target, the first run does all that it can.
-    succeeded(&said(&mut optimize(home.path(), &fixture("problems/rotary_embedding.py"), &ASKED[..8])));
+    succeeded(&said(&mut optimize(home.path(), &first_problem(home.path()), &[])));
     let first = only_run(home.path());
     let before = records(&first);
     assert_eq!(of_type(&before, "warm_start")[0]["seeds"], Value::Array(vec![]), "there was nothing to begin with");
@@ -55,7 +52,7 @@ fn a_second_run_on_a_similar_problem_begins_with_the_firsts_kernel_and_needs_few
     let page = std::fs::read_to_string(kept.join(format!("{name}.md"))).unwrap();
     assert!(page.contains("kind = \"lesson\"") && page.contains(&first.display().to_string()), "it names its evidence: {page}");
 
-    let warm = said(&mut optimize(home.path(), &larger(home.path()), &ASKED));
+    let warm = said(&mut optimize(home.path(), &second_problem(home.path()), &ENOUGH));
     succeeded(&warm);
     let after = second_run(home.path(), &first);
     let seed = &of_type(&after, "warm_start")[0]["seeds"][0];
@@ -72,11 +69,10 @@ fn a_second_run_on_a_similar_problem_begins_with_the_firsts_kernel_and_needs_few
 #[test]
 fn a_run_from_nothing_is_told_the_lessons_all_the_same() {
     let home = TempDir::new().unwrap();
-    succeeded(&said(&mut optimize(home.path(), &fixture("problems/rotary_embedding.py"), &ASKED)));
+    succeeded(&said(&mut optimize(home.path(), &first_problem(home.path()), &ENOUGH)));
     let first = only_run(home.path());
-    let mut cold: Vec<&str> = ASKED.to_vec();
-    cold.push("--no-warm-start");
-    succeeded(&said(&mut optimize(home.path(), &larger(home.path()), &cold)));
+    let cold = [&ENOUGH[..], &["--no-warm-start"]].concat();
+    succeeded(&said(&mut optimize(home.path(), &second_problem(home.path()), &cold)));
     let after = second_run(home.path(), &first);
     assert!(of_type(&after, "warm_start").is_empty());
     let before = records(&first);

@@ -1,6 +1,7 @@
 //! What several tests need: the executable with a clean environment, a finished run's records, and recorded model endpoints.
 
 pub mod endpoint;
+pub mod recorded;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
