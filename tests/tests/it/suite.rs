@@ -72,6 +72,23 @@ fn a_command_of_the_users_own_takes_the_evaluators_place() {
 }
 
 #[test]
+fn what_another_evaluator_judged_is_judged_again() {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("double.py"), DOUBLE).unwrap();
+    let args = ["double.py", "--no-timing", "--trials", "2", "--json"];
+    let answer = r#"{"speedup": 2.0, "original_time": 1.0, "optimized_time": 0.5, "error": null}"#;
+    let theirs = run(home.path(), &[&args[..], &["--evaluator", &format!("echo '{answer}'")]].concat());
+    let ours = run(home.path(), &args);
+    assert_eq!((theirs.code, ours.code), (Some(0), Some(0)), "{theirs:?} {ours:?}");
+    assert_eq!(lines(&theirs)[0]["judge"], format!("command echo '{answer}'"));
+    assert_eq!(lines(&ours)[0]["judge"], format!("kernelwright {}", kernelwright_evaluate::version()));
+    assert!(!ours.stderr.contains("already"), "{}", ours.stderr);
+    let again = run(home.path(), &args);
+    assert!(again.stderr.contains("1 of 1 are in"), "{}", again.stderr);
+    assert_eq!(lines(&again), lines(&ours));
+}
+
+#[test]
 fn what_finds_no_memory_beside_others_is_done_again_alone() {
     let home = tempfile::tempdir().unwrap();
     for name in ["a", "b", "c", "d", "e"] {

@@ -59,3 +59,9 @@ pub use identity::identity;
 pub use kernelwright_compile::{CompileError, CompileRequest, CompileTarget, Gpu, KernelCompiler, UnknownArch};
 pub use request::{BaselineChoice, EvaluateRequest, Limits, Options, Settings};
 pub use surface::serve;
+
+/// The version of what decides: this crate's, and a hash of the Python that its workers run. Verdicts of two versions need not agree.
+#[must_use]
+pub fn version() -> String {
+    format!("{}+{}", env!("CARGO_PKG_VERSION"), kernelwright_harness::Package::digest())
+}

@@ -186,7 +186,7 @@ impl Server {
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().enable_tasks().build())
-            .with_server_info(Implementation::new("kernelwright-evaluate", env!("CARGO_PKG_VERSION")))
+            .with_server_info(Implementation::new("kernelwright-evaluate", crate::version()))
             .with_instructions(INSTRUCTIONS)
     }
 

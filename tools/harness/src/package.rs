@@ -41,6 +41,12 @@ impl Package {
         Ok(Self { folder })
     }
 
+    /// A short hash of the embedded package: two executables with the same one run the same Python.
+    #[must_use]
+    pub fn digest() -> String {
+        digest(&sources(&EMBEDDED))
+    }
+
     /// Where the package lies; what a sandboxed worker must be allowed to read.
     #[must_use]
     pub fn folder(&self) -> &Path {

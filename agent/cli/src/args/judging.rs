@@ -141,7 +141,7 @@ pub struct SuiteRun {
     /// The log: what it holds is not done again [default: suites/SUITE-TARGET.jsonl below the folder of runs]
     #[arg(short, long, value_name = "FILE", help_heading = "Files")]
     pub output: Option<PathBuf>,
-    /// Do everything again
+    /// Do everything again; the log keeps the old lines, and the last about a problem counts
     #[arg(long, help_heading = "Files")]
     pub fresh: bool,
     /// Where runs are kept [default: kernelwright-runs]

@@ -88,6 +88,18 @@ impl Settings {
         Ok(evaluate.filter(|_| replaced))
     }
 
+    /// Who gives verdicts, in words: what is to be judged again when it changes.
+    pub fn judge_name(&self, executable: &Path) -> Result<String, SettingsError> {
+        if let Some(spec) = self.replaced_evaluator(executable)? {
+            let Launch::Spawn { program, args, .. } = spec.launch;
+            return Ok(format!("server {} {}", program.display(), args.join(" ")));
+        }
+        Ok(match &self.evaluate.command {
+            Some(command) => format!("command {command}"),
+            None => format!("kernelwright {}", kernelwright_evaluate::version()),
+        })
+    }
+
     /// A server as the user's section changes it.
     fn changed(&self, mut spec: ServerSpec, setting: &Setting, settings: &ServerSettings) -> ServerSpec {
         let Launch::Spawn { program, args, env } = &mut spec.launch;

@@ -1,6 +1,6 @@
 //! The log of a suite: JSON lines, one per problem that was dealt with, and the only truth about what was done.
 //!
-//! A line counts for a problem only where problem, candidate, target and options are what they were. A file may therefore be gone on with
+//! A line counts for a problem only where problem, candidate, target, options and judge are what they were. A file may therefore be gone on with
 //! after a problem has changed, or with another filter: what is known is not done again, the rest is.
 
 use std::fs::{self, File, OpenOptions};
@@ -20,8 +20,11 @@ pub struct Entry {
     pub suite: String,
     /// The problem's name in it.
     pub name: String,
-    /// The content hash of problem, candidate, target and options together.
+    /// The content hash of problem, candidate, target, options and judge together.
     pub key: String,
+    /// Who gave the verdict, with a version where it is the built-in evaluator. Logs of before this was told have none.
+    #[serde(default)]
+    pub judge: String,
     /// How it ended.
     #[serde(flatten)]
     pub ending: Ending,
@@ -201,7 +204,14 @@ mod tests {
 
     fn entry(name: &str, key: &str) -> Entry {
         let none = NoVerdict { status: Unjudged::TooLarge, reason: "r".to_owned() };
-        Entry { suite: "s".into(), name: name.into(), key: key.into(), ending: Ending::NoVerdict(none), wall_ns: Nanoseconds(3) }
+        Entry {
+            suite: "s".into(),
+            name: name.into(),
+            key: key.into(),
+            judge: "j".into(),
+            ending: Ending::NoVerdict(none),
+            wall_ns: Nanoseconds(3),
+        }
     }
 
     #[test]

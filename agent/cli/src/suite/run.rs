@@ -25,6 +25,10 @@ pub struct Plan {
     pub candidates: Option<std::path::PathBuf>,
     pub target: Target,
     pub options: Options,
+    /// Threads that each side may use; all of the machine's without it.
+    pub threads: Option<usize>,
+    /// Who gives the verdicts.
+    pub judge: String,
     /// What one problem may take in all.
     pub limit: Duration,
 }
@@ -59,7 +63,7 @@ impl Plan {
             None => Some(kernelwright_evaluate::identity(&problem.source)),
             Some(folder) => candidate_in(folder, &problem.name),
         };
-        let options = format!("{:?}", self.options);
+        let options = format!("{:?} {:?} {}", self.options, self.threads, self.judge);
         let parts = [problem.source.as_str(), candidate.as_deref().unwrap_or_default(), &self.target.to_string(), &options];
         let parts: Vec<String> = parts.iter().map(|part| ContentHash::of(part).as_str().to_owned()).collect();
         Task { problem, candidate, key: ContentHash::of(parts.concat()).as_str().to_owned() }
@@ -209,7 +213,8 @@ async fn one(plan: &Plan, task: &Task, seat: &mut Seat) -> Result<Entry, JudgeEr
         }
     };
     let wall_ns = started.elapsed().into();
-    Ok(Entry { suite: plan.suite.clone(), name: task.problem.name.clone(), key: task.key.clone(), ending, wall_ns })
+    let (suite, name, key, judge) = (plan.suite.clone(), task.problem.name.clone(), task.key.clone(), plan.judge.clone());
+    Ok(Entry { suite, name, key, judge, ending, wall_ns })
 }
 
 fn of_error(error: EvaluateError) -> Result<Ending, JudgeError> {
@@ -222,7 +227,8 @@ mod tests {
 
     fn plan(candidates: Option<&Path>) -> Plan {
         let candidates = candidates.map(Path::to_path_buf);
-        Plan { suite: "s".into(), candidates, target: Target::CPU, options: Options::default(), limit: Duration::from_secs(1) }
+        let (suite, judge) = ("s".into(), "kernelwright 1".into());
+        Plan { suite, candidates, target: Target::CPU, options: Options::default(), threads: None, judge, limit: Duration::from_secs(1) }
     }
 
     fn problem(name: &str, source: &str) -> Problem {
@@ -237,6 +243,10 @@ mod tests {
         assert_ne!(key(&usual, "x"), key(&usual, "y"));
         let untimed = Plan { options: Options { measure: false, ..Options::default() }, ..usual.clone() };
         assert_ne!(key(&usual, "x"), key(&untimed, "x"));
+        let alone = Plan { threads: Some(1), ..usual.clone() };
+        assert_ne!(key(&usual, "x"), key(&alone, "x"));
+        let upgraded = Plan { judge: "kernelwright 2".into(), ..usual.clone() };
+        assert_ne!(key(&usual, "x"), key(&upgraded, "x"));
     }
 
     #[test]

@@ -143,7 +143,7 @@ mod tests {
     use crate::suite::log::{NoVerdict, Unjudged};
 
     fn entry(name: &str, ending: Ending) -> Entry {
-        Entry { suite: "s".into(), name: name.into(), key: name.into(), ending, wall_ns: Nanoseconds(1) }
+        Entry { suite: "s".into(), name: name.into(), key: name.into(), judge: "j".into(), ending, wall_ns: Nanoseconds(1) }
     }
 
     fn judged(verdict: Verdict) -> Ending {

@@ -7,7 +7,7 @@ use kernelwright_evaluate::{BaselineChoice, Options};
 use kernelwright_protocol::Nanoseconds;
 use serde_json::json;
 
-use super::{Context, runtime};
+use super::{Context, executable, runtime};
 use crate::args::{Chosen, Suite as Args, SuiteRun, SuiteVerb};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -136,13 +136,14 @@ fn evaluate(context: &Context, args: &SuiteRun) -> Result<Exit, Failure> {
         printer.result(summary.text())?;
     }
     printer.say(format!("log: {}", path.display()));
+    let then = if args.fresh { "what was done is kept: `--fresh` begins again" } else { "what was done is kept: the same command goes on" };
     match ended {
         Ok(()) => Ok(if summary.is_all_correct() { Exit::Success } else { Exit::NotCorrect }),
         Err(Halt::Interrupted) => {
-            printer.say("interrupted; the same command goes on");
+            printer.say(format!("interrupted; {then}"));
             Ok(Exit::Interrupted)
         }
-        Err(Halt::Failed(error)) => Err(Failure::from(error).and_then("what was done is kept: the same command goes on")),
+        Err(Halt::Failed(error)) => Err(Failure::from(error).and_then(then)),
         Err(Halt::Log(error)) => Err(error.into()),
         Err(Halt::Unread) => Ok(Exit::Success),
     }
@@ -165,6 +166,8 @@ fn plan(context: &Context, args: &SuiteRun, settings: &Settings, suite: Suite) -
             pairs: evaluate.pairs,
             ..Options::default()
         },
+        threads: evaluate.threads,
+        judge: settings.judge_name(&executable()?)?,
         limit,
     };
     let tasks = suite.problems.into_iter().map(|problem| plan.task(problem)).collect();
