@@ -17,6 +17,7 @@ from torch import Tensor
 
 from .channel import WorkerError
 from .layout import can_scale, editable_copy, indices_of
+from .ranges import Range
 from .structure import Structure
 from .traits import Traits
 from .trees import map_tensors, tensors_of
@@ -62,6 +63,8 @@ _APART = 128
 SPIKES = (64.0, 64.0**2, 64.0**3, 64.0**4, 64.0**5)
 #: Of so many rows one may be zero, which asks for what keeps a norm from it, and finds the tile that leaves early.
 _SEVERAL_ROWS = 8
+#: Of fewer the last one is this part of what it was.
+_SMALLER = 0.25
 #: So many rows of `structured` draws are in order.
 _ORDERED = 4
 #: Elements of `small` draws are this part of what they were, without rounding: an epsilon of 1e-8 beside squares of what was of size one shows.
@@ -109,15 +112,17 @@ def transform(
     if kind in ("skewed", "lower", "wide", "tied", "ranged", "permuted"):
         changed_traits = getattr(traits, str(kind))
         return changed_traits(inputs, device, seed), None
-    if not any(can_scale(tensor) and tensor.numel() for tensor in tensors_of(inputs)):
+    tensors = tensors_of(inputs)
+    drawn = traits.ranges if kind == "touched" and len(traits.ranges) == len(tensors) else (None,) * len(tensors)
+    if not any(tensor.numel() and (can_scale(tensor) or range_ is not None) for tensor, range_ in zip(tensors, drawn)):
         return inputs, "the inputs have no floating-point tensor to change"
     random_numbers, ranks = random.Random(seed), itertools.count(1)
     change = _untie_zeros(seed) if kind == "untied" else _CHANGES.get(str(kind)) or _nudge(seed)
-    known = iter(structures)
+    known, probabilities, ranges = iter(structures), iter(traits.probabilities), iter(drawn)
 
     def changed(tensor: Tensor) -> Tensor:
         copy, elements = editable_copy(tensor, device)
-        structure = next(known, None)
+        structure, are_probabilities, range_ = next(known, None), next(probabilities, False), next(ranges, None)
         if elements.shape != tensor.shape:
             structure = None
         if can_scale(tensor) and tensor.numel():
@@ -133,6 +138,11 @@ def transform(
                 change(elements)
             if structure is not None:
                 structure.restore(elements, tensor.detach())
+            if are_probabilities:
+                # Whoever adds them up goes upwards, and searches in what comes of it.
+                elements.abs_()
+        elif range_ is not None and tensor.numel():
+            _touch_integers(elements, random_numbers, range_)
         return copy
 
     return map_tensors(inputs, changed), None
@@ -218,8 +228,8 @@ def _structure(elements: Tensor) -> None:
 
 
 def _arrange(elements: Tensor) -> None:
-    """The first quarter of the rows equals the first row, a corner and, of several rows, the last eighth are zero. A few rows in the middle are in order, or an
-    eighth of a single one: what is largest then lies together."""
+    """The first quarter of the rows equals the first row, a corner and, of several rows, the last eighth are zero; of a few rows the end of the last one is,
+    and the rest of it smaller than that of others. A few rows in the middle are in order, or an eighth of a single one: what is largest then lies together."""
     if elements.dim() == 0:
         return
     rows, columns = elements.shape[0], elements.shape[-1]
@@ -229,9 +239,12 @@ def _arrange(elements: Tensor) -> None:
         ordered = [elements[middle : middle + rows // 8]] if elements.dim() == 1 else elements[middle : middle + min(_ORDERED, rows // 8)]
         for number, row in enumerate(ordered):
             row.copy_(row.sort(dim=-1, descending=bool(number % 2)).values)
-    elements[rows - rows // 4 :][..., columns - columns // 4 :] = 0
+    corner = max(rows // 4, min(elements.dim() - 1, 1))
+    elements[rows - corner :][..., columns - columns // 4 :] = 0
     if elements.dim() > 1 and rows >= _SEVERAL_ROWS:
         elements[rows - rows // _SEVERAL_ROWS :] = 0
+    elif elements.dim() > 1 and rows > 1:
+        elements[-1].mul_(_SMALLER)
 
 
 def _make_small(elements: Tensor) -> None:
@@ -304,6 +317,18 @@ def _touch(elements: Tensor, random_numbers: random.Random, free: Tensor | None,
     # Elements may be laid out in any way: by index, not by a flat view.
     where = indices_of(chosen, elements.shape) if free is None else free[chosen].unbind(1)
     elements[where] = elements[where] * factor
+
+
+def _touch_integers(elements: Tensor, random_numbers: random.Random, range_: Range) -> None:
+    """The same with integers of which it is known from what range they were drawn: each becomes another one of that."""
+    count = -(-elements.numel() // _TOUCHED)
+    start, width = random_numbers.randrange(elements.numel() - count + 1), range_.high - range_.low
+    if width.bit_length() >= 63:
+        # Differences of such numbers do not fit: they are moved by other draws.
+        return
+    where = indices_of(torch.arange(start, start + count, device=elements.device), elements.shape)
+    further = random_numbers.randrange(1, max(width, 2))
+    elements[where] = ((elements[where].long() - range_.low + further) % width + range_.low).to(elements.dtype)
 
 
 #: Odd numbers that fit 32 bits with their sign; the last one also tells keys apart.

@@ -33,7 +33,7 @@ from .trees import Untransportable, map_tensors, tensors_of
 #: Calls that say which element is the largest or smallest.
 _PICKS = re.compile(r"\barg(?:min|max)\(")
 #: Calls that may put equal elements in any order.
-_ORDERS = re.compile(r"\b(?:topk|argsort|argpartition|kthvalue|median|mode)\(|\bsort\((?![^)]*stable)")
+_ORDERS = re.compile(r"\b(?:topk|argpartition|kthvalue|median|mode)\(|\b(?:arg)?sort\((?![^\n]*\b(?:stable\s*=\s*True|kind\s*=\s*[\"']stable))")
 #: Calls that take values in order for granted.
 _SEARCHES = re.compile(r"\b(?:searchsorted|bucketize)\(")
 #: Calls that have no answer for a singular matrix.

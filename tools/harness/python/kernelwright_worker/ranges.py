@@ -26,8 +26,8 @@ from .trees import map_tensors, tensors_of
 INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 #: Of fewer numbers all come anyway, and more draws of one range than this for each of its numbers have all of them.
 _FEWEST, _OFTEN = 3, 16
-#: Of each dimension this part has the largest number of a range in nearly all places; these many stay what they were.
-_EXTREME, _STAYS = 4, 1 / 32
+#: Of each dimension this part has the largest number of a range in nearly all places, of an only one half; these many stay what they were.
+_EXTREME, _EXTREME_ALONE, _STAYS = 4, 2, 1 / 32
 #: Of so many rows two hold one number each.
 _FEWEST_ROWS = 8
 #: Of many numbers half are those that tell most, of up to so many all but these: they may be the borders of parts, which then are as large and as small as
@@ -149,7 +149,7 @@ def ranged(inputs: list[Any], device: torch.device, seed: int, ranges: tuple[Ran
             stays = (torch.rand(elements.shape, generator=generator) < _STAYS).to(device)
             drawn = elements.clone()
             for dimension, length in enumerate(elements.shape):
-                part = length // _EXTREME
+                part = length // (_EXTREME if elements.dim() > 1 else _EXTREME_ALONE)
                 elements.narrow(dimension, numbers.randrange(length - part + 1), part).fill_(range_.largest())
             elements.copy_(torch.where(stays, drawn, elements))
             _fill_rows(elements, range_, numbers)

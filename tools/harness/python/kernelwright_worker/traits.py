@@ -29,6 +29,8 @@ _MANY_COUNTED = 8
 _LEAST_STEP = 3
 #: What is added to scores to close a place is no larger than this; of so many rows it is no chance what they have in common.
 _CLOSES, _MANY_ROWS = -1e3, 32
+#: What a row of probabilities is off one at most.
+_OFF_ONE = 0.02
 #: A mask has so many rows, or more: one of them is made empty, one in so many full, and most stay.
 _FEWEST_ROWS, _FULL = 4, 8
 #: Of so many rows two are made empty up to an end.
@@ -62,6 +64,10 @@ class Traits:
     #: Which are the same in every draw.
     constant: tuple[bool, ...] = ()
     constant_floats: tuple[bool, ...] = ()
+    #: Which of them are one whole number, and tell nothing of what others are.
+    numbers: tuple[bool, ...] = ()
+    #: Whose rows are probabilities: none is below zero, and they add up to one.
+    probabilities: tuple[bool, ...] = ()
     #: Bools of which a row may be empty, or full; and what is added to scores and closes places of them.
     masks: tuple[Mask | None, ...] = ()
     #: The dimension along which integers may take those of other places.
@@ -91,6 +97,8 @@ class Traits:
         return cls(
             tuple(map(same_bits, *tensors)),
             constant_floats,
+            tuple(_is_number(tensor) and not _is_told(int(tensor), *tensors) for tensor in tensors[0]),
+            tuple(all(map(_are_probabilities, pair)) for pair in zip(*tensors)),
             tuple(map(_mask, *tensors)),
             _skews(*tensors),
             min(lowest, default=1) - 1,
@@ -101,7 +109,7 @@ class Traits:
 
     def draws(self, inputs: list[Any]) -> list[str]:
         """The kinds of draws in which these inputs differ from what they are in all others."""
-        fills = any(self.constant_floats) or any(same and _fills(tensor) for tensor, same in zip(tensors_of(inputs), self.constant))
+        fills = any(self.constant_floats) or any(self._filled(tensors_of(inputs)))
         masks, skews, ties = (any(one is not None for one in known) for known in (self.masks, self.skews, self.extremes))
         lowers, widens = self.lowers_by > 0, any(factor != 1 for factor in self.widens)
         kinds = {
@@ -110,15 +118,22 @@ class Traits:
         }
         return [kind for kind, has in kinds.items() if has]
 
+    def _filled(self, tensors: list[Tensor]) -> list[bool]:
+        """Which of these tensors get other values, that are the same in every draw."""
+        if len(tensors) != len(self.constant):
+            return [False] * len(tensors)
+        numbers = self.numbers or (False,) * len(tensors)
+        return [same and (_fills(tensor) or is_number) for tensor, same, is_number in zip(tensors, self.constant, numbers)]
+
     def filled(self, inputs: list[Any], device: torch.device, seed: int, structures: list[Structure | None]) -> list[Any]:
         """Other values in what is the same in every draw."""
-        same, known = iter(self.constant), iter(structures)
+        chosen, known = iter(self._filled(tensors_of(inputs))), iter(structures)
         generator = torch.Generator().manual_seed(seed)
 
         def changed(tensor: Tensor) -> Tensor:
             copy, elements = editable_copy(tensor, device)
             structure = next(known, None)
-            if next(same, False) and _fills(tensor):
+            if next(chosen, False):
                 _fill(tensor, elements, generator)
                 if structure is not None and elements.shape == tensor.shape:
                     structure.restore(elements.detach(), tensor.detach())
@@ -251,7 +266,33 @@ def _shuffles(tensor: Tensor) -> bool:
     return tensor.dtype in INTEGERS and tensor.dim() > 0 and tensor.numel() >= _MANY_INTEGERS and not bool((tensor[..., 1:] >= tensor[..., :-1]).all())
 
 
+def _is_number(tensor: Tensor) -> bool:
+    """Whether it is one whole number of which there are smaller ones: a seed, a step, a place. What is good for as many is so for fewer."""
+    return tensor.dtype in INTEGERS and tensor.numel() == 1 and int(tensor) > 1
+
+
+def _is_told(number: int, first: list[Tensor], second: list[Tensor]) -> bool:
+    """Whether a number is a size of other tensors, or may be what all of their integers have to be below: a GPU has no answer for an index that is not."""
+    if any(number in tensor.shape for tensor in first):
+        return True
+    largest = [int(torch.maximum(*pair).max()) for pair in zip(first, second) if pair[0].dtype in INTEGERS and pair[0].numel() > 1]
+    return any(number // 2 <= one < number for one in largest)
+
+
+def _are_probabilities(tensor: Tensor) -> bool:
+    """Whether each row adds up to one, and nothing is below zero: of numbers that only happen to be positive, rows do not."""
+    if not can_scale(tensor) or tensor.is_complex() or not tensor.numel() or not tensor.dim() or tensor.shape[-1] < 2:
+        return False
+    off = min(torch.finfo(tensor.dtype).eps * tensor.shape[-1], _OFF_ONE)
+    # Of most inputs the first row is not.
+    rows = (tensor.detach()[(0,) * (tensor.dim() - 1)], tensor.detach())
+    return all(bool((some >= 0).all()) and bool(((some.sum(-1, dtype=torch.float64) - 1).abs() <= off).all()) for some in rows)
+
+
 def _fill(tensor: Tensor, elements: Tensor, generator: torch.Generator) -> None:
+    if _is_number(tensor):
+        elements.sub_(int(torch.randint(1, int(tensor) // 2 + 1, (), generator=generator)))
+        return
     if _shuffles(tensor):
         order = torch.randperm(elements.shape[-1], generator=generator).to(elements.device)
         elements.copy_(elements[..., order].clone())

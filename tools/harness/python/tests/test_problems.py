@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import unittest
 from unittest import mock
 
 from support import Failed, WorkerCase  # isort: skip - it finds the package
@@ -10,6 +11,7 @@ from support import Failed, WorkerCase  # isort: skip - it finds the package
 import numpy as np
 import torch
 
+from kernelwright_worker import problem
 from kernelwright_worker.forms import Numpy
 
 MODEL = """
@@ -33,6 +35,14 @@ LISTED = MODEL + """
 def get_inputs_list():
     return [[torch.randn(n), torch.randn(n)] for n in (3, 5)]
 """
+
+
+class Texts(unittest.TestCase):
+    def test_only_sorting_that_promises_no_order_leaves_ties_open(self) -> None:
+        for text in ("x.argsort(-1)", "torch.sort(x, stable=False)", "x.topk(4)", "np.argsort(x)", "x.sort().values", "x.sort(stable=True)\ny.median()"):
+            self.assertIsNotNone(problem._ORDERS.search(text), text)
+        for text in ("torch.argsort(f(x), dim=-1, stable=True)", "x.sort(stable=True)", 'np.argsort(x, kind="stable")', "x.argmax()", "resort(x)"):
+            self.assertIsNone(problem._ORDERS.search(text), text)
 
 
 class SeveralSets(WorkerCase):

@@ -107,6 +107,12 @@ class Ranges(unittest.TestCase):
             self.assertTrue(torch.equal(changed[others][~extreme[others]], tensor[others][~extreme[others]]))
             self.assertFalse(bool(extreme[others].all(1).all()))
 
+    def test_in_a_row_of_many_half_are_the_largest(self) -> None:
+        tensor = torch.randint(0, 256, (200_000,))
+        (changed,) = ranges.ranged([tensor], torch.device("cpu"), 7, (Range(0, 256),))
+        self.assertGreater(int((changed == 255).sum()), 90_000)
+        self.assertGreater(int((changed < 255).sum()), 90_000)
+
     def test_of_two_numbers_none_is_more_telling(self) -> None:
         tensor = torch.randint(0, 2, (40,))
         self.assertFalse(ranges.tell([tensor], (Range(0, 2),)))

@@ -43,6 +43,19 @@ class Constants(unittest.TestCase):
             self.assertTrue(all(map(same_bits, others, placed[2:])))
             self.assertTrue("filled" in traits.draws(placed) and "filled" not in Traits.of(others, others).draws(others))
 
+    def test_a_whole_number_becomes_a_smaller_one_unless_it_is_a_size(self) -> None:
+        index = torch.randint(300, (4,)) + torch.tensor([0, 0, 0, 600])
+        inputs = [index, torch.tensor(12345), torch.tensor([7], dtype=torch.int32), torch.tensor(4), torch.tensor(1), torch.tensor(-100), torch.tensor(1000)]
+        for name in DEVICES:
+            device = torch.device(name)
+            placed = [fresh_copy(value, device) for value in inputs]
+            traits = Traits.of(placed, [placed[0] + 1, *placed[1:]])
+            self.assertIn("filled", traits.draws(placed))
+            for seed in range(8):
+                (_x, key, step, *others), _skipped = draws.transform(placed, "filled", device, seed, (), traits)
+                self.assertTrue(6172 <= int(key) < 12345 and 4 <= int(step) < 7, (key, step))
+                self.assertTrue(all(map(same_bits, others, placed[3:])))
+
     def test_integers_that_count_come_in_another_order(self) -> None:
         positions, pages = torch.arange(32).expand(3, 32).contiguous(), torch.arange(64, dtype=torch.int32).view(4, 16)
         inputs = [torch.randn(4), positions, pages, torch.arange(32) + 5, torch.arange(4), 2 * torch.arange(32), positions.expand(2, 3, 32)]

@@ -27,7 +27,9 @@ from kernelwright_worker.channel import Channel, WorkerError, serve
 from kernelwright_worker.failures import condense
 from kernelwright_worker.layout import Layout, admit_plain, editable_copy, fresh_copy, same_bits, window_of
 from kernelwright_worker.locations import Locations
+from kernelwright_worker.ranges import Range
 from kernelwright_worker.records import PROBLEM_MODULE
+from kernelwright_worker.traits import Traits
 from kernelwright_worker.trees import Untransportable, decode, encode, map_tensors
 
 Pair = collections.namedtuple("Pair", "a b")
@@ -244,6 +246,19 @@ class Draws(unittest.TestCase):
         (few,), _skipped = draws.transform([torch.ones(16)], "opposed", DEVICES[0], seed=7)
         self.assertEqual(few.tolist().count(-100.0), 1, "of few elements one is enough")
 
+    def test_integers_of_a_known_range_are_touched_too(self) -> None:
+        given = [torch.randint(3, 500, (40, 64)), torch.randint(3, 500, (40, 64)), torch.randint(0, 2, (8,), dtype=torch.int8)]
+        traits = Traits(ranges=(Range(3, 500), None, Range(0, 2)))
+        for inputs in (given, [*given[:2], torch.randn(8)]):
+            for seed in range(8):
+                (changed, other, last), skipped = draws.transform(inputs, "touched", torch.device("cpu"), seed, (), traits)
+                self.assertIsNone(skipped)
+                places = (changed != inputs[0]).flatten().nonzero().flatten()
+                self.assertTrue(len(places) == 5 and bool((places.diff() == 1).all()) and torch.equal(other, inputs[1]))
+                self.assertTrue(int(changed.min()) >= 3 and int(changed.max()) < 500 and int((last != inputs[2]).sum()) == 1)
+        _same, skipped = draws.transform(given, "touched", torch.device("cpu"), 1)
+        self.assertIsNotNone(skipped)
+
     def test_small_values_are_drawn_without_what_is_not_finite(self) -> None:
         (tiny,), _skipped = draws.transform([torch.randn(16, 16)], "tiny", torch.device("cpu"))
         (special,), _skipped = draws.transform([torch.randn(16, 16)], "special", torch.device("cpu"))
@@ -253,6 +268,24 @@ class Draws(unittest.TestCase):
         given = torch.randn(16, 16)
         (small,), _skipped = draws.transform([given], "small", torch.device("cpu"))
         self.assertTrue(torch.equal((small * 256)[small != 0], given[small != 0]) and small[0, 4:6].tolist() == [0.0, 0.0] and int((small == 0).sum()) == 2)
+
+    def test_of_a_few_rows_the_last_one_is_smaller_and_ends_in_zeros(self) -> None:
+        for given in (torch.rand(2, 80) + 1, torch.rand(3, 4, 80) + 1, torch.rand(1, 80) + 1):
+            (drawn,), _skipped = draws.transform([given], "unsigned", torch.device("cpu"))
+            self.assertTrue(bool((drawn[-1, ..., 60:] == 0).all()) and int((drawn == 0).sum()) == 20 * given[-1].numel() // 80)
+            parts = (drawn / given).where(drawn != 0, torch.inf).flatten(1).amin(-1)
+            self.assertEqual(parts.tolist(), [1.0] * (len(given) - 1) + [1.0 if len(given) == 1 else 0.25])
+        (vector,), _skipped = draws.transform([torch.rand(80) + 1], "unsigned", torch.device("cpu"))
+        self.assertFalse(bool((vector == 0).any()))
+
+    def test_probabilities_are_never_negative(self) -> None:
+        given = [torch.randn(32, 64).softmax(-1), torch.rand(32, 64), torch.randn(8, 16).softmax(-1).bfloat16()]
+        traits = Traits.of(given, [*given[:2], given[2].flip(0)])
+        self.assertEqual(traits.probabilities, (True, False, True))
+        for kind in ("structured", "negative", "biased", "opposed"):
+            changed, _skipped = draws.transform(given, kind, torch.device("cpu"), 1, (), traits)
+            self.assertTrue(bool((changed[0] >= 0).all() and (changed[2] >= 0).all()), kind)
+            self.assertEqual(bool((changed[1] < 0).any()), kind != "biased", "what only happens to be positive is made negative")
 
     def test_a_nudge_tells_any_two_elements_apart(self) -> None:
         for name in DEVICES:
