@@ -77,10 +77,12 @@ fn what_another_evaluator_judged_is_judged_again() {
     fs::write(home.path().join("double.py"), DOUBLE).unwrap();
     let args = ["double.py", "--no-timing", "--trials", "2", "--json"];
     let answer = r#"{"speedup": 2.0, "original_time": 1.0, "optimized_time": 0.5, "error": null}"#;
-    let theirs = run(home.path(), &[&args[..], &["--evaluator", &format!("echo '{answer}'")]].concat());
+    let command = format!("TOKEN=sk-4d1f0c echo '{answer}'");
+    let theirs = run(home.path(), &[&args[..], &["--evaluator", &command]].concat());
     let ours = run(home.path(), &args);
     assert_eq!((theirs.code, ours.code), (Some(0), Some(0)), "{theirs:?} {ours:?}");
-    assert_eq!(lines(&theirs)[0]["judge"], format!("command echo '{answer}'"));
+    assert_eq!(lines(&theirs)[0]["judge"], format!("command {}", kernelwright_protocol::ContentHash::of(&command).short()));
+    assert!(!theirs.stdout.contains("sk-4d1f0c") && !theirs.stderr.contains("sk-4d1f0c"), "{theirs:?}");
     assert_eq!(lines(&ours)[0]["judge"], format!("kernelwright {}", kernelwright_evaluate::version()));
     assert!(!ours.stderr.contains("already"), "{}", ours.stderr);
     let again = run(home.path(), &args);

@@ -93,10 +93,11 @@ pub(crate) async fn evaluate(command: &str, request: &EvaluateRequest, log: &Pat
         let answer = Answer::deserialize(value).map_err(|error| not_understood(error.to_string()))?;
         blank(request, verdict(answer, options.measure).map_err(|reason| not_understood(reason.to_owned()))?)
     };
+    // Verdicts are kept, and shown to models: what the command says may not be for either.
     evaluation.findings.push(Finding {
         rule: "foreign_evaluator".to_owned(),
         severity: Severity::Note,
-        message: format!("the verdict is that of `{command}`; nothing of it was checked"),
+        message: "the verdict is that of the evaluator's command; nothing of it was checked".to_owned(),
     });
     evaluation.wall_ns = started.elapsed().into();
     Ok(evaluation)

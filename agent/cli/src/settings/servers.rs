@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kernelwright_engine::{Launch, ServerSpec};
+use kernelwright_protocol::ContentHash;
 use serde::Deserialize;
 
 use super::layers::{Layers, Setting};
@@ -88,14 +89,14 @@ impl Settings {
         Ok(evaluate.filter(|_| replaced))
     }
 
-    /// Who gives verdicts, in words: what is to be judged again when it changes.
+    /// Who gives verdicts, for a log: what is to be judged again when it changes. Of a command it has a hash alone, since there may be a key in it.
     pub fn judge_name(&self, executable: &Path) -> Result<String, SettingsError> {
         if let Some(spec) = self.replaced_evaluator(executable)? {
             let Launch::Spawn { program, args, .. } = spec.launch;
-            return Ok(format!("server {} {}", program.display(), args.join(" ")));
+            return Ok(format!("server {}", ContentHash::of(format!("{} {args:?}", program.display())).short()));
         }
         Ok(match &self.evaluate.command {
-            Some(command) => format!("command {command}"),
+            Some(command) => format!("command {}", ContentHash::of(command).short()),
             None => format!("kernelwright {}", kernelwright_evaluate::version()),
         })
     }

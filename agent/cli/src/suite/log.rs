@@ -22,7 +22,7 @@ pub struct Entry {
     pub name: String,
     /// The content hash of problem, candidate, target, options and judge together.
     pub key: String,
-    /// Who gave the verdict, with a version where it is the built-in evaluator. Logs of before this was told have none.
+    /// Who gave the verdict: the built-in evaluator with its version, or a hash of what took its place. Logs of before this was told have none.
     #[serde(default)]
     pub judge: String,
     /// How it ended.
