@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from itertools import chain, islice
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from . import patterns, tails
+from . import excuses, patterns, tails
+from .expected import Expected, Extent, NanRule
 from .layout import overlaps
-from .tolerance import FEW, Distance, Precision, Scale, chunks, real_parts
+from .paths import member, named_tensors, tensor_at
+from .tolerance import FEW, Precision, Scale, chunks, real_parts
 from .trees import dtype_name
 
 #: So many integers of an output, more of many, or one in `_RARE`, may be those that the reference gives for inputs a few roundings away.
@@ -23,8 +24,6 @@ _FEW_INTEGERS, _MORE, _MANY, _RARE = 2, 8, 4096, 100_000
 _ROUNDED_RUNS, _MOST_INTEGERS = 4, 50
 #: Errors as large as the baseline's isolated ones: so many times as many as it has, and so many more. The figure that stands for too many.
 _AS_MANY, _FEW_ISOLATED, _TOO_MANY = 4, 8, 10.0
-#: Where TF32 is allowed so many elements, or one in so many, may be off by so many times the limit.
-_FEW_TAILS, _TAIL_ONE_IN, _TAIL = 2, 2048, 2.5
 #: An output of which this part may be noise, on average, says little.
 _MOST_NOISE = 0.5
 #: That part of an output what is not finite may have spread to, so that enough is left to be right.
@@ -35,76 +34,8 @@ _MAX_MISMATCHES = 8
 #: Values of such a part of the largest that a type has, or with such a part of its exponent, overflow where they come of sums in another order, or in parts
 #: of which each has grown by itself.
 _NEAR_OVERFLOW, _NEAR_EXPONENT = 2.0**-12, 0.75
-
-
 #: Why results may be anything where inputs have a NaN.
 CHOSEN = "a NaN of the inputs may decide what is chosen, as it fails all comparisons"
-
-
-class NanRule(Enum):
-    """What a NaN of the reference asks of the candidate."""
-
-    MUST_MATCH = "must match"
-    #: In the draw with special values: a NaN is no answer. `0 * inf` is one for a matrix product and none for the row scaling equal to it.
-    #: The candidate's own may reach further than the reference's, see `_share_of_spread`; one that another value decides may not be lost, see `keeps_nan`.
-    ANYTHING = "anything"
-    #: In draws of finite inputs that are not the problem's own, which gives none: where sums overflow, or a logarithm is asked for what it is not
-    #: defined for, a finite value is as good.
-    FINITE = "finite"
-    #: Where a few of the problem's own elements changed their sign: a NaN as in `ANYTHING`, an infinity as in `FINITE`.
-    NEITHER = "neither"
-
-    @property
-    def admits_anything(self) -> bool:
-        """Whether there may be anything in the place of a NaN."""
-        return self in (NanRule.ANYTHING, NanRule.NEITHER)
-
-    @property
-    def admits_finite(self) -> bool:
-        """Whether there may be a finite value in the place of what is none."""
-        return self in (NanRule.FINITE, NanRule.NEITHER)
-
-
-class Extent(Enum):
-    """How much of an output is looked at."""
-
-    ALL = "all"
-    #: Where only the answer matters, not what is wrong.
-    FIRST_MISMATCH = "up to the first mismatch"
-
-
-@dataclass
-class Expected:
-    """What one call should give: `baseline` at declared precision, `precise` the same in float64 or the baseline itself."""
-
-    baseline: Any
-    precise: Any
-    nan: NanRule = NanRule.MUST_MATCH
-    extent: Extent = Extent.ALL
-    precision: Precision = Precision.TF32
-    #: Whether `baseline` is known to be noise where it is far from `precise`.
-    noisy: bool = False
-    scales: dict[str, Scale] = field(default_factory=dict)
-    #: How far `baseline` is from `precise`, tensor by tensor of the latter, by identity; what is missing is computed when it is needed.
-    distances: Mapping[int, Distance] = field(default_factory=dict)
-    #: What it gives in float64 where it overflows at declared precision on its way to something else: as good an answer; None otherwise.
-    without_overflow: Any = None
-    #: Whether values far below all others count, where they are most of them: not in draws in which they were made so.
-    looks_at_small: bool = False
-    #: What the reference gives for inputs that differ in their last digits, run by run.
-    nearby: Callable[[], Iterable[Any]] = tuple
-    #: What it gives where its operators round otherwise, run by run.
-    rounded: Callable[[], Iterable[Any]] = tuple
-    #: What it gives for inputs without their NaN, run by run; where asked, without infinities as well.
-    without_nan: Callable[[bool], Iterable[Any]] = lambda _infinite: ()
-    #: Whether what a NaN of the inputs decides has to be so, where NaN are no answer otherwise: not where elements are ordered, which it has no place in.
-    keeps_nan: bool = False
-    #: Whether another draw takes the place of this one where outputs of a candidate say nothing: a NaN has reached most of them, or decides what is chosen.
-    is_replaceable: bool = False
-    #: Whether the reference chooses elements.
-    chooses: bool = False
-    #: The least size of outputs by their path: that of a sum which cancels says nothing of what rounding did to it.
-    floors: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -162,7 +93,7 @@ def _compare(expected: Expected, baseline: Any, precise: Any, actual: Any, path:
             result.add(path, f"{_kind(actual)}, expected {_kind(baseline)}")
             return
         for key in baseline:
-            _compare(expected, baseline[key], precise[key], actual[key], _member(path, key), result)
+            _compare(expected, baseline[key], precise[key], actual[key], member(path, key), result)
     elif isinstance(baseline, (float, complex)) and type(actual) is type(baseline):
         dtype = torch.complex64 if isinstance(baseline, complex) else torch.float32
         wide = torch.complex128 if isinstance(baseline, complex) else torch.float64
@@ -172,30 +103,9 @@ def _compare(expected: Expected, baseline: Any, precise: Any, actual: Any, path:
         result.add(path, f"{_kind(actual)} {_short(actual)}, expected {_kind(baseline)} {_short(baseline)}")
 
 
-def _member(path: str, key: object) -> str:
-    return f'{path}["{key}"]' if isinstance(key, str) else f"{path}[{key!r}]"
-
-
-def _tensors(value: Any, path: str) -> Iterator[tuple[str, Tensor]]:
-    """Every tensor of a value with its path."""
-    if isinstance(value, Tensor):
-        yield path, value
-    elif isinstance(value, (list, tuple)):
-        for i, item in enumerate(value):
-            yield from _tensors(item, f"{path}[{i}]")
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _tensors(item, _member(path, key))
-
-
-def _at(value: Any, path: str) -> Tensor | None:
-    """The tensor of a value at a path."""
-    return dict(_tensors(value, path.split("[", 1)[0])).get(path)
-
-
 def is_rounding_alone(expected: Expected) -> bool:
     """Whether so much of an output is noise that zeros would be within it."""
-    pairs = zip(_tensors(expected.baseline, "output"), _tensors(expected.precise, "output"))
+    pairs = zip(named_tensors(expected.baseline, "output"), named_tensors(expected.precise, "output"))
     for (path, baseline), (_path, precise) in pairs if expected.noisy else ():
         if baseline.is_floating_point() and baseline.numel():
             scale = Scale.of(precise, baseline, expected.precision, noisy=True)
@@ -219,7 +129,7 @@ class Size:
 
 def sizes(value: Any, path: str) -> dict[str, Size]:
     """Those of the tensors of a value that have elements of two bytes or more and floating, by path."""
-    floating = [(name, tensor) for name, tensor in _tensors(value, path) if tensor.is_floating_point() and tensor.dtype.itemsize > 1 and tensor.numel()]
+    floating = [(name, tensor) for name, tensor in named_tensors(value, path) if tensor.is_floating_point() and tensor.dtype.itemsize > 1 and tensor.numel()]
     return {name: Size(float(torch.linalg.vector_norm(tensor, ord=1, dtype=torch.float64)) / tensor.numel(), tensor.numel()) for name, tensor in floating}
 
 
@@ -250,13 +160,13 @@ def _compare_tensors(expected: Expected, baseline: Tensor, precise: Tensor, actu
     if bool(wrong.any()) and expected.nan.admits_anything:
         # An index that a NaN decides is no answer either.
         for without in expected.without_nan(True):
-            other = _at(without, path)
+            other = tensor_at(without, path)
             if other is not None and other.shape == actual.shape and other.dtype == baseline.dtype:
                 wrong &= ~_exact_difference(baseline, other)
     if bool(wrong.any()) and _may_be_rounding(int(wrong.sum()), expected, baseline, path):
         # A value at a rounding border, two that are nearly tied: a kernel that rounds in another order than torch gives the neighbour.
         for other in chain(expected.nearby(), expected.rounded()):
-            near = _at(other, path)
+            near = tensor_at(other, path)
             if near is not None and near.shape == actual.shape and near.dtype == actual.dtype:
                 wrong &= _exact_difference(near, actual)
             if not bool(wrong.any()):
@@ -273,7 +183,7 @@ def _may_be_rounding(count: int, expected: Expected, baseline: Tensor, path: str
         return True
     if count * _MOST_INTEGERS > baseline.numel():
         return False
-    runs = (_at(results, path) for results in islice(expected.rounded(), _ROUNDED_RUNS))
+    runs = (tensor_at(results, path) for results in islice(expected.rounded(), _ROUNDED_RUNS))
     return any(run is not None and run.shape == baseline.shape and count <= _AS_MANY * int(_exact_difference(baseline, run).sum()) for run in runs)
 
 
@@ -310,16 +220,18 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
         if wrong is None:
             wrong = torch.zeros(a_parts.numel(), dtype=torch.bool, device=a_parts.device)
         wrong[suspects[ratio > 1] + start] = True
-    decided = _decided_by_nan(expected, scale, b_parts, a_parts, path) if expected.keeps_nan else None
+    decided = excuses.decided_by_nan(expected, scale, b_parts, a_parts, path) if expected.keeps_nan else None
     if wrong is not None:
         if int(wrong.sum()) <= few_of(wrong.numel()):
-            _excuse_neighbours(expected, scale, (e_parts, a_parts), path, wrong)
+            excuses.neighbours(expected, scale, (e_parts, a_parts), path, wrong)
         if expected.precision is Precision.TF32 and baseline.dtype == torch.float32:
-            _excuse_tail(scale, e_parts, a_parts, wrong)
+            excuses.tail(scale, e_parts, a_parts, wrong)
         if expected.nan.admits_anything and bool(wrong.any()):
-            _excuse_without_nan(expected, scale, a_parts, path, wrong)
+            excuses.without_nan(expected, scale, a_parts, path, wrong)
         if expected.without_overflow is not None and bool(wrong.any()):
-            _excuse_without_overflow(expected, a_parts, path, wrong)
+            excuses.without_overflow(expected, a_parts, path, wrong)
+        if expected.nan.admits_finite and bool(wrong.any()):
+            wrong &= ~excuses.next_to_overflow(expected, path, wrong)
         if not bool(wrong.any()):
             wrong, largest = None, 1.0
         elif not wrong[where]:
@@ -340,76 +252,6 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
         result.add(path, detail, _TOO_MANY)
 
 
-def _excuse_neighbours(expected: Expected, scale: Scale, parts: tuple[Tensor, Tensor], path: str, wrong: Tensor) -> None:
-    """Clears those few that are what the reference gives for inputs a few roundings away: a value at a border rounds to its neighbour, as integers do.
-    And those that are no further off than such inputs move them: of a matrix that is nearly singular every way of inverting it
-    rounds by that much."""
-    at = wrong.nonzero().reshape(-1)
-    exact, given = (part.reshape(-1)[at].to(torch.float64) for part in parts)
-    moved = torch.zeros_like(exact)
-    for near in chain(expected.nearby(), expected.rounded()):
-        tensor = _at(near, path)
-        if not bool(wrong.any()) or tensor is None or real_parts(tensor).numel() != wrong.numel():
-            return
-        there = real_parts(tensor).reshape(-1)[at].to(torch.float64)
-        moved = torch.maximum(moved, (there - exact).abs().nan_to_num(posinf=0.0))
-        excused = (scale.ratio(given, there) <= 1) | (given == there) | ((given - exact).abs() <= moved)
-        wrong[at[excused]] = False
-
-
-def _excuse_tail(scale: Scale, exact: Tensor, given: Tensor, wrong: Tensor) -> None:
-    """Clears those that are off by no more than operands of ten bits are in a few of many products: where columns differ in size, the largest errors are twice
-    what the size of a whole output says. Operands of seven bits are off by more in one element of a hundred."""
-    at = wrong.nonzero().reshape(-1)
-    if wrong.numel() < FEW or at.numel() > max(_FEW_TAILS, wrong.numel() // _TAIL_ONE_IN):
-        return
-    e, a = (part.reshape(-1)[at].to(torch.float64) for part in (exact, given))
-    error = (a - e).abs()
-    wrong[at[error.isfinite() & (error <= _TAIL * scale.relative * (scale.size + e.abs()))]] = False
-
-
-def _decided_by_nan(expected: Expected, scale: Scale, baseline: Tensor, given: Tensor, path: str) -> Tensor | None:
-    """Where a number stands in the place of a NaN, or the other way, and what the reference gives there depends on which number an input has in the
-    place of its NaN. A maximum by comparisons loses it, and who does not look for one where the reference does lets it through, whereas a product with a
-    structural zero never had it, and a transform carries it to where it decides nothing."""
-    unlike = torch.isnan(baseline) & torch.isfinite(given) | torch.isfinite(baseline) & torch.isnan(given)
-    at = unlike.reshape(-1).nonzero().reshape(-1)
-    if at.numel() == 0:
-        return None
-    found = [_at(without, path) for without in expected.without_nan(False)]
-    runs = [real_parts(tensor).reshape(-1)[at].to(torch.float64) for tensor in found if tensor is not None and real_parts(tensor).numel() == unlike.numel()]
-    if not runs:
-        return None
-    depends = torch.zeros_like(at, dtype=torch.bool)
-    for run in runs[1:]:
-        depends |= torch.isfinite(runs[0]) & torch.isfinite(run) & (scale.ratio(run, runs[0]) > 1)
-    decided = torch.zeros(unlike.numel(), dtype=torch.bool, device=unlike.device)
-    decided[at[depends]] = True
-    return decided if bool(depends.any()) else None
-
-
-def _excuse_without_nan(expected: Expected, scale: Scale, given: Tensor, path: str, wrong: Tensor) -> None:
-    """Clears those that are what the reference gives where a NaN is a number: sorting and choosing by comparisons, which a NaN all fails, leaves it out."""
-    at = wrong.nonzero().reshape(-1)
-    values = given.reshape(-1)[at].to(torch.float64)
-    for without in expected.without_nan(False):
-        tensor = _at(without, path)
-        if tensor is not None and real_parts(tensor).numel() == wrong.numel():
-            there = real_parts(tensor).reshape(-1)[at].to(torch.float64)
-            wrong[at[(scale.ratio(values, there) <= 1) | (values == there)]] = False
-
-
-def _excuse_without_overflow(expected: Expected, given: Tensor, path: str, wrong: Tensor) -> None:
-    """Clears those that are near the float64 value: what is divided by an infinity is zero, and next to nothing where there is none."""
-    tensor = _at(expected.without_overflow, path)
-    if tensor is None or real_parts(tensor).numel() != wrong.numel():
-        return
-    exact, at = real_parts(tensor), wrong.nonzero().reshape(-1)
-    scale = Scale.of(exact, exact.to(given.dtype), expected.precision, noisy=False)
-    there, values = (part.reshape(-1)[at].to(torch.float64) for part in (exact, given))
-    wrong[at[scale.ratio(values, there) <= 1]] = False
-
-
 def _compare_isolated(expected: Expected, scale: Scale, b: Tensor, e: Tensor, a: Tensor, path: str, result: Comparison) -> None:
     """Refuses many errors as large as the baseline's isolated ones: a value that rounds to its neighbour excuses others that do, and not all of them."""
     own = others = 0
@@ -427,13 +269,17 @@ def _compare_isolated(expected: Expected, scale: Scale, b: Tensor, e: Tensor, a:
     if others * 1000 <= a.numel():
         # It may round at other places than torch does.
         for near in expected.nearby():
-            tensor = _at(near, path)
+            tensor = tensor_at(near, path)
             if tensor is None or tensor.numel() * (2 if tensor.is_complex() else 1) != a.numel():
                 break
             values = real_parts(tensor).reshape(-1)[left].to(torch.float64)
             left = left[scale.is_isolated(a.reshape(-1)[left].to(torch.float64), values)]
             if left.numel() <= most:
                 return
+    if expected.nan.admits_finite:
+        left = left[~excuses.next_to_overflow(expected, path, a.reshape(-1))[left]]
+        if left.numel() <= most:
+            return
     result.add(path, f"{left.numel()} of {a.numel()} values are off by more than rounding does; of the reference's own only {own} are", _TOO_MANY)
 
 

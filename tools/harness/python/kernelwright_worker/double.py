@@ -14,9 +14,10 @@ from torch import Tensor, nn
 
 from .casts import Lifted, Uncast
 from .channel import WorkerError
-from .compare import Expected, compare
+from .compare import compare
 from .device import Device
 from .draws import transform
+from .expected import Expected
 from .outputs import distances, leaves
 from .tolerance import Distance, chunks
 from .trees import map_tensors, tensors_of

@@ -50,6 +50,7 @@ LABELS = {
     "opposed": "the first inputs again, a few single elements far larger and of the other sign",
     "flipped": "the first inputs again, the signs of a few elements changed",
     "nudged": "last digits changed",
+    "enlarged": "a quarter larger",
     "untied": "zeros and denormals moved apart",
 }
 
@@ -387,6 +388,7 @@ def _untie_zeros(seed: int) -> Callable[[Tensor], None]:
 
 _CHANGES: dict[str, Callable[[Tensor], None]] = {
     "scaled": lambda elements: elements.mul_(100.0),
+    "enlarged": lambda elements: elements.mul_(1.25),
     "unsigned": _arrange,
     "small": _make_small,
     "shifted": _shift,

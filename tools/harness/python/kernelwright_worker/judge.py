@@ -7,8 +7,9 @@ from typing import Any
 from .answers import are_integers, may_be_noise, same_value
 from .arena import Arena
 from .channel import WorkerError
-from .compare import CHOSEN, Comparison, Expected, NanRule, compare
+from .compare import CHOSEN, Comparison, compare
 from .device import Device
+from .expected import Expected, NanRule
 from .outputs import agree
 from .reference import Expectation, Reference
 from .trees import decode, plain, tensors_of

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .compare import Expected, Extent, compare
+from .compare import compare
+from .expected import Expected, Extent
 from .layout import same_bits
 from .records import members
 from .tolerance import Distance, real_parts

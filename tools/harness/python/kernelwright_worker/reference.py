@@ -15,10 +15,11 @@ from torch import Tensor, nn
 
 from . import another_state
 from .channel import WorkerError
-from .compare import Expected, Extent, NanRule, compare, few_of
+from .compare import compare, few_of
 from .device import Device
 from .double import DoubleRuns, Gap, NoDouble
 from .draws import transform
+from .expected import Expected, Extent, NanRule
 from .layout import admit_plain, fresh_copy
 from .outputs import agree, are_same, distances, leaves
 from .problem import Problem
@@ -369,6 +370,7 @@ class Reference:
                 without_overflow=None if without_overflow is None else _at(without_overflow, path),
                 nearby=lambda: (_at(results, path) for results in self._nearby(*calls)),
                 rounded=lambda: (_at(results, path) for results in self._rounded(*calls)),
+                enlarged=lambda: ((_at(single, path), _at(wide, path)) for single, wide in self._enlarged(*calls)),
                 without_nan=lambda infinite: (_at(results, path) for results in self._without_nan(infinite, *calls)),
                 **known,
             )
@@ -408,6 +410,20 @@ class Reference:
                     raise
                 return
             yield results
+
+    def _enlarged(self, *calls: list[Any]) -> Iterator[tuple[Any, Any]]:
+        """Results for inputs that are a quarter larger, and the same in float64."""
+        larger = [transform(inputs, "enlarged", self._device.torch)[0] for inputs in calls]
+        try:
+            single = self.results(*larger)
+            pair = single, self._double.aligned(single, larger[-1])
+        except (NoDouble, torch.OutOfMemoryError):
+            return
+        except WorkerError as error:
+            if "CUDA error" in error.message:
+                raise
+            return
+        yield pair
 
     def _without_nan(self, infinite: bool, *calls: list[Any]) -> Iterator[Any]:
         """Results for inputs with finite values in the place of NaN; of `infinite` ones as well, of which differences and quotients are NaN."""

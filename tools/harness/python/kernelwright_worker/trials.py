@@ -17,9 +17,10 @@ from . import another_state, cuda_ipc, recipes, structure, ties
 from .answers import floating, gradients_vanish, no_answer
 from .arena import write_arena
 from .channel import Reply, WorkerError
-from .compare import NanRule, Size, is_rounding_alone, sizes
+from .compare import Size, is_rounding_alone, sizes
 from .device import Device
 from .draws import LABELS, SPIKES, can_block, transform
+from .expected import NanRule
 from .layout import Layout, can_scale, same_bits
 from .outputs import agree, leaves
 from .problem import Problem

@@ -9,8 +9,9 @@ from support import DEVICES, SEED
 
 import torch
 
-from kernelwright_worker.compare import NanRule, compare
+from kernelwright_worker.compare import compare
 from kernelwright_worker.device import Device
+from kernelwright_worker.expected import NanRule
 from kernelwright_worker.problem import Problem
 from kernelwright_worker.reference import Expectation, Reference
 from kernelwright_worker.rounding import Rounding
@@ -196,6 +197,27 @@ class Overflows(unittest.TestCase):
             self.assertTrue(bool(own.isnan().any()) and bool((own == 0).any()) and bool((exact > 0).any()))
             for given, is_right in ((own, True), (exact, True), (exact.flip(0), False), (exact + 0.01, False)):
                 self.assertEqual(compare(expectation.outputs, given, "output").mismatches == [], is_right)
+
+
+    #: Steps towards equal sums of rows and columns: of a cost of -43 the exponential is next to the largest number, and no answer is left where it is larger.
+    SCALES = "        kernel = torch.exp(-2 * x)\n        right = torch.ones_like(x[0])\n        for _ in range(8):\n            left = 1 / 64 / (kernel @ right)\n            right = 1 / 256 / (kernel.T @ left)\n        return left[:, None] * kernel * right\n"
+
+    def test_what_a_quarter_more_takes_from_the_reference_is_asked_of_nobody_where_inputs_are_not_the_problems(self) -> None:
+        for device in on_each_device():
+            made, (x,) = reference(HEAD + self.SCALES + NORMAL, device)
+            for largest, is_next_to_it in ((43.0, True), (20.0, False)):
+                x[3, 5] = -largest
+                zeros = torch.zeros_like(x)
+                self.assertTrue(bool(made.outputs([x]).isfinite().all()))
+                for rule, is_right in ((NanRule.NEITHER, is_next_to_it), (NanRule.FINITE, is_next_to_it), (NanRule.MUST_MATCH, False)):
+                    found = compare(made.expect([x], rule).outputs, zeros, "output").mismatches
+                    self.assertEqual(found == [], is_right, (largest, rule, found))
+
+    def test_where_float64_has_no_answer_for_a_quarter_more_the_reference_has_one(self) -> None:
+        for device in on_each_device():
+            made, (x,) = reference(HEAD + "        return torch.log1p(-x)\ndef get_inputs():\n    return [torch.rand(64, 256) * 0.1 + 0.85]\n", device)
+            self.assertTrue(bool(made.outputs([1.25 * x]).isnan().all()))
+            self.assertNotEqual(compare(made.expect([x], NanRule.FINITE).outputs, torch.zeros_like(x), "output").mismatches, [])
 
 
 class CallsInARow(unittest.TestCase):
