@@ -164,6 +164,7 @@ async fn honest_candidates_get_the_status_they_deserve() {
         row, column = tl.program_id(0), tl.arange(0, N)\n    v = tl.load(x + row * N + column) * tl.load(w + column)\n    \
         tl.store(out + row * N + column, tl.where(v > 0, v, tl.where(v != v, v, 0.0)) + tl.load(y + row * N + column))";
     let launch = "out = torch.empty_like(x)\nkernel[(x.shape[0],)](x, self.weight, y, out, N=x.shape[1])\nreturn out";
+    let large = "if x.abs().mean() > 20:\n    raise ValueError('large')\nreturn torch.relu(x * self.weight) + y";
     desk.check(&[
         ("Triton, interpreted", module(triton, launch), timed(), "correct, not timed"),
         ("torch", module("", RIGHT), timed(), "correct, timed in 3 pairs"),
@@ -173,7 +174,13 @@ async fn honest_candidates_get_the_status_they_deserve() {
         ("syntax error", "def broken(:".into(), checked(), "build_failed in import: SyntaxError"),
         ("no ModelNew", "x = 1".into(), checked(), "build_failed in import"),
         ("g++ error", cpp("out[i] = undeclared;"), checked(), "build_failed in import: RuntimeError"),
-        ("exception", module("", "raise ValueError('odd')"), checked(), "faulted in run: ValueError: odd"),
+        (
+            "exception",
+            module("", "raise ValueError('odd')"),
+            checked(),
+            "faulted in run: ValueError: odd, in trial 1 (problem's distribution)",
+        ),
+        ("exception for large values", module("", large), every_draw(), "faulted in run: ValueError: large, in trial 2 (scaled x100)"),
         ("segfault", module("import ctypes", "ctypes.string_at(0)"), checked(), "faulted in run: the process ended: SIGSEGV"),
         ("exit with 0", module("import os", "os._exit(0)"), checked(), "faulted in run: the process ended: exit code 0"),
         ("hang", module("import time", "time.sleep(600)"), hang, "timed_out in run"),

@@ -297,7 +297,7 @@ async fn trial(
     passed: &mut Passed,
 ) -> Result<Call, Stop> {
     let given = candidate.give(entries.theirs, inputs).await?;
-    let call = candidate.run(entries.theirs, &given).await?;
+    let call = candidate.run(entries.theirs, &given).await.map_err(|stop| stop.in_trial(label))?;
     let comparison = problem.compare(entries.ours, &call.outcome).await?;
     if let Some(reason) = &comparison.undecided {
         passed.trials.ran.retain(|ran| *ran != inputs.label);

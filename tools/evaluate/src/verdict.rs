@@ -60,6 +60,16 @@ impl Stop {
         }
         self
     }
+
+    /// The same, with the trial in which the candidate failed.
+    pub(crate) fn in_trial(mut self, label: &str) -> Self {
+        if let Self::Decided(verdict) = &mut self
+            && let Verdict::Faulted(fault) = &mut **verdict
+        {
+            fault.summary = format!("{}, in {label}", fault.summary);
+        }
+        self
+    }
 }
 
 /// What the candidate was doing.
