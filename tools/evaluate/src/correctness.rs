@@ -109,8 +109,8 @@ pub(crate) async fn check(
         let label = format!("trial {} ({})", index + 1, inputs.label);
         passed.trials.ran.push(inputs.label.clone());
         let skipped = passed.trials.skipped.len();
-        let first = trial(problem, candidate, Entries { ours, theirs }, &inputs, &label, &mut passed).await?;
-        if index == 0 {
+        let call = trial(problem, candidate, Entries { ours, theirs }, &inputs, &label, &mut passed).await?;
+        if let (0, Some(first)) = (index, call) {
             passed.first_call = first.wall;
             passed.bytes_per_call = wire::total_bytes(&inputs.tensors) + wire::total_bytes(&first.outcome.tensors);
             passed.written_per_call = first.written;
@@ -288,6 +288,7 @@ impl Entries {
     }
 }
 
+/// One trial; no call where the candidate could not factorise a matrix, which says nothing against it on these inputs.
 async fn trial(
     problem: &mut Problem,
     candidate: &mut Candidate,
@@ -295,13 +296,23 @@ async fn trial(
     inputs: &Inputs,
     label: &str,
     passed: &mut Passed,
-) -> Result<Call, Stop> {
+) -> Result<Option<Call>, Stop> {
     let given = candidate.give(entries.theirs, inputs).await?;
-    let call = candidate.run(entries.theirs, &given).await.map_err(|stop| stop.in_trial(label))?;
-    let comparison = problem.compare(entries.ours, &call.outcome).await?;
-    if let Some(reason) = &comparison.undecided {
+    let mut undecided = |reason: &str| {
         passed.trials.ran.retain(|ran| *ran != inputs.label);
         passed.trials.skipped.push(format!("{}: {reason}", inputs.label));
+    };
+    let call = match candidate.run(entries.theirs, &given).await {
+        Ok(call) => call,
+        Err(stop) if stop.is_of_a_factorisation() => {
+            let excuse = problem.excuse(entries.ours).await?;
+            return excuse.map(|reason| undecided(&reason)).map(|()| None).ok_or_else(|| stop.in_trial(label));
+        }
+        Err(stop) => return Err(stop.in_trial(label)),
+    };
+    let comparison = problem.compare(entries.ours, &call.outcome).await?;
+    if let Some(reason) = &comparison.undecided {
+        undecided(reason);
     }
     let error = comparison.outcome(label).map_err(|mismatches| Stop::incorrect(mismatches, passed.trials.clone()))?;
     if call.returns_inputs && !problem.facts.returns_inputs {
@@ -312,5 +323,5 @@ async fn trial(
     }
     passed.error_over_tolerance = passed.error_over_tolerance.max(error);
     passed.quickest_call = passed.quickest_call.min(call.wall);
-    Ok(call)
+    Ok(Some(call))
 }

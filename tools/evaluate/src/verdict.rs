@@ -11,6 +11,9 @@ const DIAGNOSTICS: usize = 4000;
 /// The most differences a verdict lists.
 const MISMATCHES: usize = 8;
 
+/// What torch and numpy raise where a matrix cannot be factorised.
+const NO_FACTORISATION: &str = "LinAlgError: ";
+
 /// What a candidate is faulted for whose kernels write beyond their memory (`canaries.py`).
 const OVERRUN: &str = "a kernel writes where it has no memory";
 
@@ -61,12 +64,18 @@ impl Stop {
         self
     }
 
+    /// Whether a factorisation has failed, as that of a matrix with a NaN does, or of one that is nearly singular.
+    pub(crate) fn is_of_a_factorisation(&self) -> bool {
+        let Self::Decided(verdict) = self else { return false };
+        matches!(&**verdict, Verdict::Faulted(fault) if fault.summary.trim_start_matches('_').starts_with(NO_FACTORISATION))
+    }
+
     /// The same, with the trial in which the candidate failed.
     pub(crate) fn in_trial(mut self, label: &str) -> Self {
         if let Self::Decided(verdict) = &mut self
             && let Verdict::Faulted(fault) = &mut **verdict
         {
-            fault.summary = format!("{}, in {label}", fault.summary);
+            fault.summary = format!("{}, in {label}", fault.summary.trim_end_matches('.'));
         }
         self
     }
@@ -214,6 +223,24 @@ mod tests {
 
     fn refused(kind: &str) -> AskError {
         AskError::Refused(Refusal { kind: kind.into(), phase: String::new(), message: "m".into(), traceback: String::new() })
+    }
+
+    #[test]
+    fn a_factorisation_fails_by_its_name() {
+        let raised = |message: &str| {
+            let refusal = Refusal { kind: "run".into(), phase: String::new(), message: message.into(), traceback: String::new() };
+            judge(Phase::Run, AskError::Refused(refusal), &WorkerLog::at("/nonexistent".into()))
+        };
+        for (message, is_one) in [
+            ("_LinAlgError: linalg.cholesky: The factorization could not be completed.", true),
+            ("LinAlgError: Matrix is not positive definite", true),
+            ("RuntimeError: LinAlgError: no", false),
+            ("CUDA error: LinAlgError: an illegal memory access was encountered", false),
+        ] {
+            assert_eq!(raised(message).is_of_a_factorisation(), is_one, "{message}");
+        }
+        let Stop::Decided(verdict) = raised("_LinAlgError: not invertible.").in_trial("trial 3 (scaled x100)") else { panic!() };
+        assert!(matches!(*verdict, Verdict::Faulted(fault) if fault.summary == "_LinAlgError: not invertible, in trial 3 (scaled x100)"));
     }
 
     #[test]

@@ -228,6 +228,16 @@ impl Problem {
         self.judge("compare", fields, outcome.arena.as_ref()).await
     }
 
+    /// Why it says nothing against a candidate that a matrix could not be factorised on an entry, if so.
+    pub(crate) async fn excuse(&mut self, entry: u32) -> Result<Option<String>, EvaluateError> {
+        #[derive(Deserialize)]
+        struct Excuse {
+            undecided: Option<String>,
+        }
+        let (excuse, _): (Excuse, _) = self.ask("excuse", json!({"entry": entry}), &[]).await?;
+        Ok(excuse.undecided)
+    }
+
     /// Compares what timed calls have left behind with what the reference gives for their inputs; none for a call on whose inputs it
     /// gives nothing.
     pub(crate) async fn verify(&mut self, outcomes: &TimedOutcomes) -> Result<Vec<Option<Comparison>>, Stop> {

@@ -80,6 +80,8 @@ def _compare(expected: Expected, baseline: Any, precise: Any, actual: Any, path:
     if isinstance(baseline, Tensor):
         if isinstance(actual, Tensor):
             _compare_tensors(expected, baseline, precise, actual, path, result)
+        elif expected.admits_numbers and not baseline.dim() and _is_number_of(baseline.dtype, actual):
+            _compare_tensors(expected, baseline, precise, torch.tensor(actual, dtype=baseline.dtype, device=baseline.device), path, result)
         else:
             result.add(path, f"{_kind(actual)}, expected {_kind(baseline)}")
     elif isinstance(baseline, (list, tuple)):
@@ -101,6 +103,16 @@ def _compare(expected: Expected, baseline: Any, precise: Any, actual: Any, path:
         _compare_tensors(expected, b, e, a, path, result)
     elif type(actual) is not type(baseline) or actual != baseline:
         result.add(path, f"{_kind(actual)} {_short(actual)}, expected {_kind(baseline)} {_short(baseline)}")
+
+
+def _is_number_of(dtype: torch.dtype, value: object) -> bool:
+    """Whether a number of Python's is of a dtype's kind, and one that it holds."""
+    if dtype == torch.bool or isinstance(value, bool):
+        return dtype == torch.bool and isinstance(value, bool)
+    if dtype.is_floating_point or dtype.is_complex:
+        return type(value) is (complex if dtype.is_complex else float)
+    bounds = torch.iinfo(dtype)
+    return type(value) is int and bounds.min <= value <= bounds.max
 
 
 def is_rounding_alone(expected: Expected) -> bool:
@@ -198,13 +210,16 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
         result.says_nothing = "as this candidate computes, a NaN and an inf of the inputs reach most of its outputs"
         return
     spread = 0.0 < share <= _MOST_SPREAD
-    largest, where = 0.0, 0
+    #: The largest error of all, and of what is within its limit.
+    largest, within, where = 0.0, 0.0, 0
     wrong: Tensor | None = None
+    excused = False
     for start, (b, e, a) in chunks(b_parts, e_parts, a_parts):
         quick = scale.quick_ratio(a, e)
         fine = quick <= 1
         if bool(fine.all()):
-            largest = max(largest, float(quick.max()))
+            within = max(within, float(quick.max()))
+            largest = max(largest, within)
             continue
         suspects = fine.logical_not().nonzero().reshape(-1)
         most = torch.finfo(b.dtype).max
@@ -212,7 +227,8 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
         value, index = ratio.max(dim=0)
         if float(value) > max(largest, 1.0):
             where = start + int(suspects[index])
-        largest = max(largest, float(value), float(quick.where(fine, 0.0).max()))
+        within = max(within, float(ratio.where(ratio <= 1, 0.0).max()), float(quick.where(fine, 0.0).max()))
+        largest = max(largest, float(value), within)
         if largest <= 1:
             continue
         if expected.extent is Extent.FIRST_MISMATCH:
@@ -233,13 +249,13 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
         if expected.nan.admits_finite and bool(wrong.any()):
             wrong &= ~excuses.next_to_overflow(expected, path, wrong)
         if not bool(wrong.any()):
-            wrong, largest = None, 1.0
+            wrong, largest, excused = None, 1.0, True
         elif not wrong[where]:
             where = int(wrong.to(torch.uint8).argmax())
     result.mistakes_nan |= decided is not None
     if wrong is None and decided is not None:
         wrong, largest, where = decided, math.inf, int(decided.to(torch.uint8).argmax())
-    result.worst = max(result.worst, largest)
+    result.worst = max(result.worst, within if excused and wrong is None else largest)
     if wrong is not None:
         wrong = wrong.view(*baseline.shape, 2).any(-1) if baseline.is_complex() else wrong.view(baseline.shape)
         result.add(path, patterns.explain(actual, precise, wrong, where // 2 if baseline.is_complex() else where), largest)

@@ -60,6 +60,8 @@ class Expected:
     without_overflow: Any = None
     #: Whether values far below all others count, where they are most of them: not in draws in which they were made so.
     looks_at_small: bool = False
+    #: Whether a number of Python's is as good as an array of one element without dimensions, as numpy's own numbers are.
+    admits_numbers: bool = False
     #: What the reference gives for inputs that differ in their last digits, run by run.
     nearby: Callable[[], Iterable[Any]] = tuple
     #: What it gives where its operators round otherwise, run by run.

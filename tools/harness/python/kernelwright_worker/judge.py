@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .answers import are_integers, may_be_noise, same_value
+import torch
+
+from .answers import are_integers, floating, may_be_noise, same_value
 from .arena import Arena
 from .channel import WorkerError
 from .compare import CHOSEN, Comparison, compare
@@ -17,6 +19,8 @@ from .trials import Trials
 
 #: The path of an input that was written into, while it is compared.
 _WRITTEN = "input"
+#: The paths of gradients, in the results of problems that are trained.
+_GRADIENTS = tuple(f'output["{kind}_gradients"]' for kind in ("input", "parameter"))
 #: What is said where outputs do not follow integers that come in another order.
 _IN_ORDER = "; these are its outputs for integers that count from place to place, which came in another order, or as other borders"
 _OTHER_ORDER = "its outputs follow the order of integers that count from place to place, in a way of their own"
@@ -58,6 +62,18 @@ class Judge:
             if undecided is not None:
                 return {**Comparison().to_json(), "undecided": undecided}
         return result.to_json()
+
+    def excuse(self, entry: int) -> str | None:
+        """Why it says nothing against a candidate that a matrix could not be factorised on an entry, if so."""
+        expectation = self._trials.expected(entry)
+        if expectation is None or self._trials.kind(entry) == "problem":
+            return None
+        results = expectation.results()
+        if not all(bool(torch.isfinite(tensor).all()) for tensor in floating(results)):
+            return "a matrix cannot be factorised, and what the reference gives is not finite everywhere, either"
+        if self._reference.is_noise(self._trials.base(entry), results):
+            return "a matrix cannot be factorised, where rounding decides what the reference gives"
+        return None
 
     def verify(self, calls: list[dict[str, Any]], arena: Arena) -> list[dict[str, Any] | None]:
         """One comparison for each timed call; None where the reference has no answer for its inputs."""
@@ -151,6 +167,8 @@ def _why_it_says_nothing(expectation: Expectation, result: Comparison) -> str | 
         return None
     if not result.mismatches:
         return result.says_nothing
+    if all(item["output"].startswith(_GRADIENTS) for item in result.mismatches):
+        return "a NaN of the inputs decides what a comparison lets through, and what is left of gradients"
     chooses = expectation.outputs.chooses or any(not (tensor.is_floating_point() or tensor.is_complex()) for tensor in tensors_of(expectation.results()))
     return CHOSEN if chooses else None
 

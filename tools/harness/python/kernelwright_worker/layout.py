@@ -19,6 +19,7 @@ from .trees import Untransportable, dtype_name, dtype_named
 
 # Bound here, and called on the class: a tensor object can carry attributes of its own in the place of methods.
 _detach, _storage, _offset = Tensor.detach, Tensor.untyped_storage, Tensor.storage_offset
+_own_attributes, _OF_TENSORS = vars, frozenset(dir(Tensor))
 _is_copied_on_write = getattr(torch._C, "_is_cow_tensor", None)
 
 # Bound before a candidate could put another in its place, whose memory is shared.
@@ -204,10 +205,14 @@ def is_lazy_copy(tensor: Tensor) -> bool:
 
 
 def admit_plain(tensor: Tensor) -> Tensor:
-    """The tensor whose memory says all about it, or `Untransportable`: no subclasses, no lazy or sparse layouts or copies, no memory given back."""
+    """The tensor whose memory says all about it, or `Untransportable`: no subclasses, no methods of its own, no lazy or sparse layouts or copies, no memory
+    given back."""
     if type(tensor) not in (Tensor, torch.nn.Parameter):
         kind = type(tensor)
         raise Untransportable(f"a tensor subclass, {kind.__module__}.{kind.__qualname__}")
+    for name in _own_attributes(tensor):
+        if name in _OF_TENSORS:
+            raise Untransportable(f"a tensor with an attribute of its own in the place of `{name}`")
     if tensor.layout is not torch.strided or tensor.is_quantized or tensor.device.type not in ("cpu", "cuda"):
         raise Untransportable(f"a tensor of layout {tensor.layout} on {tensor.device.type}; plain strided tensors are needed")
     if not has_memory(tensor):

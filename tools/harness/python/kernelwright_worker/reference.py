@@ -265,6 +265,10 @@ class Reference:
         mismatches = compare(Expected(first, first, precision=self._device.precision), second, "output").mismatches
         return any(mismatch["error_over_tolerance"] is None or mismatch["error_over_tolerance"] >= _FAR for mismatch in mismatches)
 
+    def is_noise(self, inputs: list[Any], results: list[Any]) -> bool:
+        """Whether results are far from what it gives for inputs that differ in their last digits."""
+        return self.are_far(results, self.results(transform(inputs, "nudged", self._device.torch)[0]))
+
     def wavers(self, inputs: list[Any]) -> bool:
         """Whether more than a few integers of the outputs are others for inputs that differ in their last digits: ties decide them."""
         own, moved = (tensors_of(self.outputs(made)) for made in (inputs, transform(inputs, "nudged", self._device.torch)[0]))
@@ -367,6 +371,7 @@ class Reference:
                 _at(baseline, path),
                 _at(precise, path),
                 precision=self._device.precision,
+                admits_numbers=self._problem.form.numpy,
                 without_overflow=None if without_overflow is None else _at(without_overflow, path),
                 nearby=lambda: (_at(results, path) for results in self._nearby(*calls)),
                 rounded=lambda: (_at(results, path) for results in self._rounded(*calls)),

@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from . import equal_numbers
+from .equal_numbers import EqualNumbers
 from .layout import can_scale, editable_copy, indices_of, same_bits
 from .ranges import INTEGERS, Range, ranged, tell
 from .structure import Structure
@@ -66,6 +68,8 @@ class Traits:
     constant_floats: tuple[bool, ...] = ()
     #: Which of them are one whole number, and tell nothing of what others are.
     numbers: tuple[bool, ...] = ()
+    #: Which of them are one number throughout.
+    equal: tuple[EqualNumbers | None, ...] = ()
     #: Whose rows are probabilities: none is below zero, and they add up to one.
     probabilities: tuple[bool, ...] = ()
     #: Bools of which a row may be empty, or full; and what is added to scores and closes places of them.
@@ -92,19 +96,23 @@ class Traits:
         constant_floats = tuple(a == b for a, b in zip(*floats)) if len(floats[0]) == len(floats[1]) else ()
         if [tensor.shape for tensor in tensors[0]] != [tensor.shape for tensor in tensors[1]]:
             return cls(constant_floats=constant_floats)
-        lowered = _lowered(*tensors)
+        lowered, counts = _lowered(*tensors), tuple(map(_counts, *tensors))
+        equal = equal_numbers.find(*tensors, counts)
+        # A number beside them that is the same one may tell what they are at most.
+        told = {one.number for one in equal if one}
         lowest = [int(torch.minimum(*pair).min()) for pair, some in zip(zip(*tensors), lowered) if some is not None]
         return cls(
             tuple(map(same_bits, *tensors)),
             constant_floats,
-            tuple(_is_number(tensor) and not _is_told(int(tensor), *tensors) for tensor in tensors[0]),
+            tuple(_is_number(tensor) and int(tensor) not in told and not _is_told(int(tensor), *tensors) for tensor in tensors[0]),
+            equal,
             tuple(all(map(_are_probabilities, pair)) for pair in zip(*tensors)),
             tuple(map(_mask, *tensors)),
             _skews(*tensors),
             min(lowest, default=1) - 1,
             lowered,
             tuple(map(_widens, *tensors)),
-            _without_told(tuple(map(_counts, *tensors)), tensors[0]),
+            _without_told(counts, tensors[0]),
         )
 
     def draws(self, inputs: list[Any]) -> list[str]:
@@ -122,19 +130,23 @@ class Traits:
         """Which of these tensors get other values, that are the same in every draw."""
         if len(tensors) != len(self.constant):
             return [False] * len(tensors)
-        numbers = self.numbers or (False,) * len(tensors)
-        return [same and (_fills(tensor) or is_number) for tensor, same, is_number in zip(tensors, self.constant, numbers)]
+        numbers, equal = self.numbers or (False,) * len(tensors), self.equal or (None,) * len(tensors)
+        known = zip(tensors, self.constant, numbers, equal)
+        return [same and (_fills(tensor) or is_number or one is not None) for tensor, same, is_number, one in known]
 
     def filled(self, inputs: list[Any], device: torch.device, seed: int, structures: list[Structure | None]) -> list[Any]:
         """Other values in what is the same in every draw."""
-        chosen, known = iter(self._filled(tensors_of(inputs))), iter(structures)
+        chosen, known, equal = iter(self._filled(tensors_of(inputs))), iter(structures), iter(self.equal)
         generator = torch.Generator().manual_seed(seed)
 
         def changed(tensor: Tensor) -> Tensor:
             copy, elements = editable_copy(tensor, device)
-            structure = next(known, None)
+            structure, numbers = next(known, None), next(equal, None)
             if next(chosen, False):
-                _fill(tensor, elements, generator)
+                if numbers is not None:
+                    numbers.vary(elements, seed)
+                else:
+                    _fill(tensor, elements, generator)
                 if structure is not None and elements.shape == tensor.shape:
                     structure.restore(elements.detach(), tensor.detach())
             return copy

@@ -46,7 +46,7 @@ _OF_REDUCTIONS = ("uneven", "spiked")
 _OF_TRIALS = ("draw", "redraw", "share", "vary", "expect", "expect_in_a_row")
 _ON_LOADED = (
     *_OF_TRIALS,
-    *("select", "forget", "compare", "verify", "baseline", "place", "refill", "takes", "time", "clear", "fill", "rest"),
+    *("select", "forget", "compare", "excuse", "verify", "baseline", "place", "refill", "takes", "time", "clear", "fill", "rest"),
     *("copy_rate", "device_state", "check_inputs"),
 )
 
@@ -177,6 +177,9 @@ class _Loaded:
         self._reference.renew()
         self._baselines = Baselines(self._reference, self._device)
         return self.facts()
+
+    def excuse(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        return {"undecided": self._judge.excuse(body["entry"])}
 
     def compare(self, body: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         return self._judge.compare(body, Arena.received(fds))

@@ -45,6 +45,30 @@ def rounded(tensor: torch.Tensor, bits: int) -> torch.Tensor:
     return ((tensor.contiguous().view(torch.int32) + half) & ~(2 * half - 1)).view(torch.float32)
 
 
+class Excused(unittest.TestCase):
+    def test_what_is_excused_is_no_error_at_the_limit(self) -> None:
+        steps = torch.arange(4096.0)
+        other = steps.clone()
+        other[7] += 1
+        excused, refused = (compare(Expected(steps, steps, precision=Precision.FULL, nearby=nearby), other, "output") for nearby in (lambda: [steps, other], tuple))
+        self.assertEqual((excused.mismatches, excused.worst), ([], 0.0))
+        self.assertTrue(refused.mismatches and refused.worst > 1)
+
+
+class Numbers(unittest.TestCase):
+    def test_a_number_of_pythons_stands_for_one_of_numpys_of_its_kind(self) -> None:
+        three, seven, true = torch.tensor(3.0, dtype=torch.float64), torch.tensor(7, dtype=torch.int16), torch.tensor(True)
+        pairs = (
+            *((three, 3.0, True), (three, 3.1, False), (three, 3, False), (torch.ones(1), 1.0, False), (torch.tensor(2 + 1j), 2 + 1j, True)),
+            *((seven, 7, True), (seven, 8, False), (seven, 7.0, False), (seven, 1 << 20, False), (seven, True, False)),
+            *((true, True, True), (true, False, False), (true, 1, False)),
+        )
+        for expected, given, is_right in pairs:
+            for admits in (True, False):
+                found = compare(Expected(expected, expected, admits_numbers=admits), given, "output").mismatches
+                self.assertEqual(found == [], is_right and admits, (expected, given, admits))
+
+
 class Floats(Cases):
     def setUp(self) -> None:
         torch.manual_seed(0)

@@ -20,6 +20,39 @@ def both(make: object) -> tuple[list[Tensor], Traits]:
     return first, Traits.of(first, second)
 
 
+class EqualNumbers(unittest.TestCase):
+    def varied(self, *inputs: torch.Tensor) -> list[torch.Tensor]:
+        x = torch.randn(16, 128)
+        traits = Traits.of([x, *inputs], [x + 1, *inputs])
+        (_x, *changed), _skipped = draws.transform([x, *inputs], "filled", torch.device("cpu"), 3, (), traits)
+        changes = any(not torch.equal(before, after) for before, after in zip(inputs, changed))
+        self.assertEqual("filled" in traits.draws([x, *inputs]), changes)
+        return changed
+
+    def test_full_lengths_become_shorter_and_what_belongs_together_stays_so(self) -> None:
+        lengths = torch.full((16,), 128)
+        first, second, matrix = self.varied(lengths, lengths.int(), torch.full((3, 5), 9, dtype=torch.uint8))
+        self.assertTrue(bool((first <= 128).all()) and bool((first >= 64).all()) and len(first.unique()) > 4)
+        self.assertTrue(torch.equal(first.int(), second))
+        self.assertTrue(bool((matrix <= 9).all()) and bool((matrix >= 5).all()) and len(matrix.unique()) > 2)
+
+    def test_parts_add_up_to_what_they_did(self) -> None:
+        (sizes,) = self.varied(torch.full((8,), 16))
+        self.assertEqual(int(sizes.sum()), 128)
+        self.assertTrue(len(sizes.unique()) > 4 and bool((sizes >= 8).all()))
+
+    def test_what_others_tell_or_are_bound_by_stays(self) -> None:
+        for inputs in (
+            (torch.full((8,), 128), torch.arange(0, 9 * 128, 128)),
+            (torch.full((8,), 100), torch.tensor([3, 99, 50])),
+            (torch.ones(8, dtype=torch.int64),),
+            (torch.full((8,), -100),),
+        ):
+            self.assertTrue(all(map(torch.equal, inputs, self.varied(*inputs))), inputs)
+        lengths, longest = self.varied(torch.full((8,), 40), torch.tensor(40))
+        self.assertTrue(int(longest) == 40 and bool((lengths < 40).any()))
+
+
 class Constants(unittest.TestCase):
     def test_what_is_the_same_in_every_draw_gets_other_values(self) -> None:
         inputs = [torch.randn(8, 8), torch.zeros(8, 8), torch.ones(64, dtype=torch.bool), torch.arange(4)]

@@ -341,6 +341,14 @@ class Memory(unittest.TestCase):
             with self.assertRaises(Untransportable):
                 admit_plain(gone)
         self.assertEqual(admit_plain(torch.empty(0, 3)).shape, (0, 3))
+        named = torch.nn.Parameter(torch.ones(3))
+        named.shard = 1
+        self.assertEqual(admit_plain(named).shape, (3,))
+        for name in ("stride", "untyped_storage", "data_ptr", "__dlpack__"):
+            hiding = torch.ones(3)
+            setattr(hiding, name, lambda: None)
+            with self.assertRaisesRegex(Untransportable, name):
+                admit_plain(hiding)
 
     def test_a_copy_that_is_made_when_it_is_asked_for_is_no_output(self) -> None:
         copied = torch.ones(4)
