@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import equal_numbers
-from .equal_numbers import EqualNumbers
+from . import lengths
+from .lengths import Lengths
 from .layout import can_scale, editable_copy, indices_of, same_bits
 from .ranges import INTEGERS, Range, ranged, tell
 from .structure import Structure
@@ -68,8 +68,8 @@ class Traits:
     constant_floats: tuple[bool, ...] = ()
     #: Which of them are one whole number, and tell nothing of what others are.
     numbers: tuple[bool, ...] = ()
-    #: Which of them are one number throughout.
-    equal: tuple[EqualNumbers | None, ...] = ()
+    #: Which of them may be lengths.
+    lengths: tuple[Lengths | None, ...] = ()
     #: Whose rows are probabilities: none is below zero, and they add up to one.
     probabilities: tuple[bool, ...] = ()
     #: Bools of which a row may be empty, or full; and what is added to scores and closes places of them.
@@ -97,15 +97,15 @@ class Traits:
         if [tensor.shape for tensor in tensors[0]] != [tensor.shape for tensor in tensors[1]]:
             return cls(constant_floats=constant_floats)
         lowered, counts = _lowered(*tensors), tuple(map(_counts, *tensors))
-        equal = equal_numbers.find(*tensors, counts)
-        # A number beside them that is the same one may tell what they are at most.
-        told = {one.number for one in equal if one}
+        found = lengths.find(*tensors, counts)
+        # A number beside them that is the largest of them may tell what they are at most.
+        told = {one.longest for one in found if one}
         lowest = [int(torch.minimum(*pair).min()) for pair, some in zip(zip(*tensors), lowered) if some is not None]
         return cls(
             tuple(map(same_bits, *tensors)),
             constant_floats,
             tuple(_is_number(tensor) and int(tensor) not in told and not _is_told(int(tensor), *tensors) for tensor in tensors[0]),
-            equal,
+            found,
             tuple(all(map(_are_probabilities, pair)) for pair in zip(*tensors)),
             tuple(map(_mask, *tensors)),
             _skews(*tensors),
@@ -130,21 +130,21 @@ class Traits:
         """Which of these tensors get other values, that are the same in every draw."""
         if len(tensors) != len(self.constant):
             return [False] * len(tensors)
-        numbers, equal = self.numbers or (False,) * len(tensors), self.equal or (None,) * len(tensors)
-        known = zip(tensors, self.constant, numbers, equal)
+        numbers, found = self.numbers or (False,) * len(tensors), self.lengths or (None,) * len(tensors)
+        known = zip(tensors, self.constant, numbers, found)
         return [same and (_fills(tensor) or is_number or one is not None) for tensor, same, is_number, one in known]
 
     def filled(self, inputs: list[Any], device: torch.device, seed: int, structures: list[Structure | None]) -> list[Any]:
         """Other values in what is the same in every draw."""
-        chosen, known, equal = iter(self._filled(tensors_of(inputs))), iter(structures), iter(self.equal)
+        chosen, known, found = iter(self._filled(tensors_of(inputs))), iter(structures), iter(self.lengths)
         generator = torch.Generator().manual_seed(seed)
 
         def changed(tensor: Tensor) -> Tensor:
             copy, elements = editable_copy(tensor, device)
-            structure, numbers = next(known, None), next(equal, None)
+            structure, may_be_lengths = next(known, None), next(found, None)
             if next(chosen, False):
-                if numbers is not None:
-                    numbers.vary(elements, seed)
+                if may_be_lengths is not None:
+                    may_be_lengths.vary(elements, seed)
                 else:
                     _fill(tensor, elements, generator)
                 if structure is not None and elements.shape == tensor.shape:

@@ -20,7 +20,7 @@ def both(make: object) -> tuple[list[Tensor], Traits]:
     return first, Traits.of(first, second)
 
 
-class EqualNumbers(unittest.TestCase):
+class LengthsOfInputs(unittest.TestCase):
     def varied(self, *inputs: torch.Tensor) -> list[torch.Tensor]:
         x = torch.randn(16, 128)
         traits = Traits.of([x, *inputs], [x + 1, *inputs])
@@ -41,10 +41,24 @@ class EqualNumbers(unittest.TestCase):
         self.assertEqual(int(sizes.sum()), 128)
         self.assertTrue(len(sizes.unique()) > 4 and bool((sizes >= 8).all()))
 
+    def test_a_few_become_shorter_in_the_order_that_they_had(self) -> None:
+        (few,) = self.varied(torch.tensor([90, 7, 33, 12]))
+        self.assertTrue(bool((few <= torch.tensor([90, 7, 33, 12])).all()) and bool((few >= torch.tensor([45, 4, 17, 6])).all()), few)
+        (falling,) = self.varied(torch.tensor([90, 80, 70, 60, 50]))
+        self.assertTrue(bool((falling.diff() <= 0).all()), falling)
+        (parts,) = self.varied(torch.tensor([100, 8, 14, 6]))
+        self.assertEqual((int(parts.sum()), parts.tolist() == [100, 8, 14, 6]), (128, False))
+
     def test_what_others_tell_or_are_bound_by_stays(self) -> None:
         for inputs in (
             (torch.full((8,), 128), torch.arange(0, 9 * 128, 128)),
-            (torch.full((8,), 100), torch.tensor([3, 99, 50])),
+            (torch.full((8,), 100), torch.tensor([0, 99, 50])),
+            (torch.tensor([9, 5, 7]), torch.tensor([0, 9, 14, 21])),
+            (torch.tensor([9, 5, 7]), torch.tensor([9, 14, 21])),
+            (torch.tensor([[9, 5, 7]]),),
+            (torch.tensor([9, 5]),),
+            (torch.tensor([5, 7, 9]),),
+            (torch.tensor([2, 0, 1]),),
             (torch.ones(8, dtype=torch.int64),),
             (torch.full((8,), -100),),
         ):
