@@ -146,6 +146,15 @@ class Sensitivity(unittest.TestCase):
             for wrong in (torch.zeros_like(x), x, torch.full_like(x, torch.nan), other[:, :8], baseline * 1.001):
                 self.assertFalse(made.is_as_sensitive([x], baseline, wrong))
 
+    def test_noise_is_what_last_digits_change_by_far_or_take_away(self) -> None:
+        solves = "        return torch.linalg.solve(x[:32, :8] @ x[:32, :8].T + torch.eye(32, device=x.device), x[:32, :4])\n"
+        fails = "        if 0 < (x[0] - 1).abs().max() < 0.1:\n            raise ValueError('not one')\n        return 2 * x\n"
+        for device in on_each_device():
+            for source, factor, is_noise in ((solves, 1.0, False), (solves, 1e6, True), (fails, 0.0, True)):
+                made, (x,) = reference(HEAD + source + NORMAL, device)
+                given = [factor * x if factor else torch.ones_like(x)]
+                self.assertEqual(made.is_noise(given, made.results(given)), is_noise, (source, factor))
+
     def test_of_what_has_saturated_any_may_be_chosen(self) -> None:
         body = "        gates = torch.softmax(400 * x[:, :16], -1)\n        picked = gates.topk(2).indices\n        return x[:, 16:32].gather(1, picked)\n"
         for device in on_each_device():
