@@ -237,7 +237,8 @@ class Forms(WorkerCase):
     def test_a_numpy_function_is_judged_with_a_function(self) -> None:
         honest = 'def kernel(x, scale):\n    return {"sum": (x * scale).sum(axis=0), "first": x[-1] * scale, "count": len(x)}\n'
         self.assertEqual(self.mismatches(NUMPY, NUMPY + "kernel = reference\n"), [])
-        self.assertEqual(set(self.mismatches(NUMPY, honest)), {'output["count"]'}, "a Python int is no numpy integer")
+        self.assertEqual(self.mismatches(NUMPY, honest), [], "an int of Python's is as good as one of numpy's")
+        self.assertEqual(set(self.mismatches(NUMPY, honest.replace("len(x)", "float(len(x))"))), {'output["count"]'}, "a float is none")
         self.assertEqual(set(self.mismatches(NUMPY, NUMPY + "def kernel(x, scale):\n    return reference(x, 1.0)\n")), {'output["sum"]', 'output["first"]'})
 
     def test_named_tuples_of_arrays_are_tuples(self) -> None:
