@@ -15,7 +15,8 @@ class NanRule(Enum):
 
     MUST_MATCH = "must match"
     #: In the draw with special values: a NaN is no answer. `0 * inf` is one for a matrix product and none for the row scaling equal to it.
-    #: The candidate's own may reach further than the reference's, see `_share_of_spread`; one that another value decides may not be lost, see `keeps_nan`.
+    #: The candidate's own may reach further than the reference's (`_share_of_spread` in `compare.py`); one that another value decides may not be lost, see
+    #: `keeps_nan`.
     ANYTHING = "anything"
     #: In draws of finite inputs that are not the problem's own, which gives none: where sums overflow, or a logarithm is asked for what it is not
     #: defined for, a finite value is as good.
