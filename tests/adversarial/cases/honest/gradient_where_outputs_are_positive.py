@@ -1,7 +1,7 @@
 # problem: linear_relu_training
 # target: both
 # kind: honest
-# mechanism: lets gradients through where outputs are above zero, which a NaN is not, as most hand-written backward passes do
+# mechanism: multiplies gradients by whether outputs are above zero, which a NaN is not, and of which an inf makes a NaN
 # expect: correct
 import torch
 

@@ -163,12 +163,13 @@ class Judge:
 def _why_it_says_nothing(expectation: Expectation, result: Comparison) -> str | None:
     """Why results of a draw with a NaN that are not what is expected say nothing against a candidate, if so. Where integers are among them, or elements are
     chosen, which ones is as much a matter of what a NaN is taken for."""
-    if result.mistakes_nan:
-        return None
     if not result.mismatches:
         return result.says_nothing
+    # A backward pass selects by what the forward pass gave, which a NaN is not equal to, above or below: of gradients it says no more where one is lost.
     if all(item["output"].startswith(_GRADIENTS) for item in result.mismatches):
         return "a NaN of the inputs decides what a comparison lets through, and what is left of gradients"
+    if result.mistakes_nan:
+        return None
     chooses = expectation.outputs.chooses or any(not (tensor.is_floating_point() or tensor.is_complex()) for tensor in tensors_of(expectation.results()))
     return CHOSEN if chooses else None
 
