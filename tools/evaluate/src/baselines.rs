@@ -97,8 +97,8 @@ pub(crate) async fn recover(problem: &mut Problem, reload: &Reload<'_>) -> Resul
     let lost = std::mem::replace(problem, fresh);
     problem.inherit(lost).await?;
     problem.draw(BASE, reload.base).await?.map_err(|reason| EvaluateError::Protocol(format!("the base draw failed: {reason}")))?;
-    if let State::Another(seed) = problem.state {
-        problem.vary(Some(seed)).await?;
+    if let State::Another(change) = problem.state.clone() {
+        problem.vary(Some(change)).await?;
     }
     let measured: Vec<_> = problem.baselines.iter().filter(|b| b.time_ns.is_some()).map(|b| b.kind).collect();
     for kind in measured {

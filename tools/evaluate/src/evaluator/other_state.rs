@@ -6,6 +6,8 @@
 //! with those values from the beginning. Which of its tensors stand for the module's is told in one way after another: it has to be right by one of them.
 //!
 //! Whichever process is right goes on in that state, and so does the problem's: what is timed is what was right there.
+//!
+//! A problem that is trained goes one step further: its weights change in place, as they do between two of its calls, and who packs them has to notice.
 
 use kernelwright_protocol::{Severity, Verdict};
 
@@ -15,7 +17,7 @@ use crate::baselines::{self, Reload};
 use crate::candidate::{Candidate, Offer};
 use crate::correctness::{self, Passed};
 use crate::draws::{self, random_u32};
-use crate::problem::{BASE, Inputs, OtherState, Policy, Problem, Setting};
+use crate::problem::{BASE, Change, Inputs, OtherState, Policy, Problem, Setting, State};
 use crate::verdict::Stop;
 use crate::workshop::Bench;
 
@@ -23,12 +25,17 @@ use crate::workshop::Bench;
 const OTHER: u32 = BASE + 5;
 
 const LABEL: &str = "another state of the module";
+const STEP: &str = "a step of training";
+
+/// What a candidate should be told that is wrong after it.
+const STALE: &str = "its parameters were given other values in place, as an optimizer does, and the candidate goes on with what it has made of those before";
 
 /// So many names of a state tell which it is.
 const NAMED: usize = 4;
 
 impl Case<'_> {
-    /// Tries the candidate in another state of the problem's module, where that has one, in which both go on then.
+    /// Tries the candidate in another state of the problem's module, where that has one, in which both go on then; and after a step of training, where it is
+    /// trained.
     pub(super) async fn follows_state(
         &mut self,
         problem: &mut Problem,
@@ -39,23 +46,26 @@ impl Case<'_> {
     ) -> Result<(), Stop> {
         // An even seed turns the signs of scales, which not every module bears.
         let mut seed = random_u32() & !1;
-        let mut names = vary(problem, reload, seed).await?;
+        let mut names = vary(problem, reload, Change { seed, beside: None }).await?;
         if names.is_empty() {
             seed += 1;
-            names = vary(problem, reload, seed).await?;
+            names = vary(problem, reload, Change { seed, beside: None }).await?;
         }
-        if names.is_empty() {
-            return Ok(());
+        if !names.is_empty() {
+            say(&format!("checking {LABEL}"));
+            if let Ok(inputs) = problem.draw(OTHER, draws::fresh()).await? {
+                let inputs = Inputs { label: format!("{LABEL} ({})", told(&names)), ..inputs };
+                let state = OtherState { seed, names: names.clone(), policy: Policy::ByValue };
+                self.in_state(problem, candidate, state, &inputs, passed, say).await?;
+                problem.forget(&[OTHER]).await?;
+            } else {
+                problem.vary(None).await?;
+            }
         }
-        say(&format!("checking {LABEL}"));
-        let Ok(inputs) = problem.draw(OTHER, draws::fresh()).await? else {
-            problem.vary(None).await?;
-            return Ok(());
-        };
-        let inputs = Inputs { label: format!("{LABEL} ({})", told(&names)), ..inputs };
-        let state = OtherState { seed, names, policy: Policy::ByValue };
-        self.in_state(problem, candidate, state, &inputs, passed, say).await?;
-        problem.forget(&[OTHER]).await?;
+        if problem.facts.form.trains() {
+            let beside = if matches!(problem.state, State::Another(_)) { names } else { vec![] };
+            follows_step(problem, candidate, reload, (seed, beside), passed, say).await?;
+        }
         Ok(())
     }
 
@@ -141,6 +151,36 @@ impl Case<'_> {
     }
 }
 
+/// Tries the candidate after a step of training, from the state of a seed on in which what is `beside` holds other values.
+async fn follows_step(
+    problem: &mut Problem,
+    candidate: &mut Candidate,
+    reload: &Reload<'_>,
+    (seed, beside): (u32, Vec<String>),
+    passed: &mut Passed,
+    say: &(dyn Fn(&str) + Send + Sync),
+) -> Result<(), Stop> {
+    let learnt = vary(problem, reload, Change { seed, beside: Some(beside.clone()) }).await?;
+    if problem.state == State::Kept {
+        // The reference has lost its device over it, and goes on in its own state.
+        return candidate.vary_back(&OtherState { seed, names: beside, policy: Policy::ByValue }).await;
+    }
+    if learnt.is_empty() {
+        return Ok(());
+    }
+    say(&format!("checking {STEP}"));
+    let label = format!("{STEP} ({})", told(&learnt));
+    candidate.vary(&OtherState { seed, names: [beside, learnt].concat(), policy: Policy::ByValue }).await?;
+    if let Ok(inputs) = problem.draw(OTHER, draws::fresh()).await? {
+        let inputs = Inputs { label: label.clone(), ..inputs };
+        passed.trials.ran.push(label);
+        let judged = correctness::one(problem, candidate, OTHER, &inputs, passed).await;
+        judged.map_err(|stop| if is_incorrect(&stop) { stop.explained(STALE) } else { stop })?;
+        problem.forget(&[OTHER]).await?;
+    }
+    Ok(())
+}
+
 /// What a wrong candidate should be told; `lacking` are names that its module does not have, or not in that form.
 fn remark(lacking: &[String]) -> String {
     let why = "what training changes held other values than those it is built with, and the candidate leaves out what they do";
@@ -150,9 +190,9 @@ fn remark(lacking: &[String]) -> String {
     format!("{why}; it has no tensor of the same name, shape and dtype as {}", told(lacking))
 }
 
-/// Has the problem go over to the state of a seed; the names of what is another then, none where it cannot.
-async fn vary(problem: &mut Problem, reload: &Reload<'_>, seed: u32) -> Result<Vec<String>, Stop> {
-    match problem.vary(Some(seed)).await {
+/// Has the problem go over to another state; the names of what is another then, none where it cannot.
+async fn vary(problem: &mut Problem, reload: &Reload<'_>, change: Change) -> Result<Vec<String>, Stop> {
+    match problem.vary(Some(change)).await {
         Err(EvaluateError::Problem(refusal)) if refusal.message.contains("CUDA error") => {
             problem.keeps_state();
             baselines::recover(problem, reload).await?;

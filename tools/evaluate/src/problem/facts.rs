@@ -84,6 +84,11 @@ pub(crate) struct Form {
 }
 
 impl Form {
+    /// Whether gradients are asked for.
+    pub(crate) fn trains(&self) -> bool {
+        self.gradients.is_some()
+    }
+
     /// What the writer of a candidate has to know of it.
     pub(super) fn told(&self) -> Option<String> {
         if self.numpy {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 pub(crate) use self::baselines::{BaselineBatch, Prepared};
 pub(crate) use self::facts::{Facts, Places};
-pub(crate) use self::state::{OtherState, Policy, State};
+pub(crate) use self::state::{Change, OtherState, Policy, State};
 pub(crate) use self::traffic::{BASE, Comparison, Inputs, Moves, Outcome, Placed, Recipe, Row, TimedOutcome, TimedOutcomes, alike};
 use self::traffic::{Blocks, Drawn};
 use crate::EvaluateError;

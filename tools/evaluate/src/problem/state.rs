@@ -7,9 +7,9 @@ use super::Problem;
 use crate::EvaluateError;
 
 impl Problem {
-    /// Has the reference hold another state, which follows from a seed, or its own again: the names of what holds other values. There are none, and
-    /// its state is its own, where nothing of it is one value when it is built, or where its outputs do not show it.
-    pub(crate) async fn vary(&mut self, state: Option<u32>) -> Result<Vec<String>, EvaluateError> {
+    /// Has the reference hold another state, or its own again: the names of what holds other values. There are none, and its state is what it was before
+    /// this change, where nothing of it can change so, or where its outputs do not show it.
+    pub(crate) async fn vary(&mut self, change: Option<Change>) -> Result<Vec<String>, EvaluateError> {
         #[derive(Deserialize)]
         struct Varied {
             names: Vec<String>,
@@ -18,10 +18,12 @@ impl Problem {
             return Ok(vec![]);
         }
         // Noted before: an evaluation may be given up while this is asked.
-        self.state = State::Another(state.unwrap_or_default());
-        let (Varied { names }, _) = self.ask("vary", json!({"seed": state}), &[]).await?;
+        self.state = State::Another(change.clone().unwrap_or_default());
+        let (seed, beside) = change.map_or((None, None), |change| (Some(change.seed), change.beside));
+        let (Varied { names }, _) = self.ask("vary", json!({"seed": seed, "beside": beside}), &[]).await?;
         if names.is_empty() {
-            self.state = State::Own;
+            let kept = beside.is_some_and(|names| !names.is_empty());
+            self.state = seed.filter(|_| kept).map_or(State::Own, |seed| State::Another(Change { seed, beside: None }));
         }
         Ok(names)
     }
@@ -30,6 +32,15 @@ impl Problem {
     pub(crate) fn keeps_state(&mut self) {
         self.state = State::Kept;
     }
+}
+
+/// From which state the reference's module is to go over to which other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// What the values follow from.
+    pub(crate) seed: u32,
+    /// A step of training changes what is trained, beside these, which hold other values already; without it, what was set by hand changes.
+    pub(crate) beside: Option<Vec<String>>,
 }
 
 /// Other values of some of a module's tensors.
@@ -67,12 +78,12 @@ impl OtherState {
 }
 
 /// What the module of a problem holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// What it was built with.
     Own,
-    /// Other values that follow from this seed, or possibly so.
-    Another(u32),
+    /// Other values that this change gave it, or possibly so.
+    Another(Change),
     /// What it was built with, for good.
     Kept,
 }

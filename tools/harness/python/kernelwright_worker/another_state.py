@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import accumulate
 
 import torch
@@ -82,12 +82,27 @@ def variable(module: nn.Module, state: Mapping[str, Tensor]) -> dict[str, Tensor
     they were set by hand."""
     names = trained(module)
     own = {name: tensor for name, tensor in state.items() if name in names}
+    return {**set_by_hand(own), **_movable(module, dependent(own))}
+
+
+def learnt(module: nn.Module, state: Mapping[str, Tensor], names: Iterable[str]) -> dict[str, Tensor]:
+    """What a step of training is to change, of the state of a module and its parameters of these names: only tensors that are not tied to others."""
+    own = {name: state[name] for name in names if name in state}
+    return _movable(module, {name: tensor for name, tensor in own.items() if can_be_learnt(tensor)})
+
+
+def can_be_learnt(tensor: Tensor) -> bool:
+    """Whether it holds finite floats of two bytes or more, which a step of training changes a little."""
+    return tensor.is_floating_point() and tensor.dtype.itemsize >= 2 and tensor.numel() > 0 and is_plain(tensor) and bool(tensor.isfinite().all())
+
+
+def _movable(module: nn.Module, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Those of a module's tensors that are not tied to others; the smallest ones, of many elements."""
     places = {name: tensor.data_ptr() for name, tensor in module.state_dict().items() if isinstance(tensor, Tensor) and is_strided(tensor)}
     shared = {place for place, times in Counter(places.values()).items() if times > 1}
-    found = [(name, tensor) for name, tensor in dependent(own).items() if places.get(name) not in shared]
-    found.sort(key=lambda item: item[1].numel())
+    found = sorted(((name, tensor) for name, tensor in state.items() if places.get(name) not in shared), key=lambda item: item[1].numel())
     sizes = accumulate(tensor.numel() for _name, tensor in found)
-    return {**set_by_hand(own), **{name: tensor for (name, tensor), size in zip(found, sizes) if size <= _MOVED}}
+    return {name: tensor for (name, tensor), size in zip(found, sizes) if size <= _MOVED}
 
 
 def needs_another_draw(tensor: Tensor) -> bool:

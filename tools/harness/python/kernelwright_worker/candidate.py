@@ -139,7 +139,7 @@ class Candidate:
         """Builds `ModelNew` as the reference was built, copies the reference's state by name and gives it the problem's form; in the `other` state from the
         beginning, where there is one. Where it `carries_state` from call to call, every run begins with this one."""
         known = dict(state)
-        self._variable = {**_set_by_hand(known), **_dependent(known)}
+        self._variable = {**_set_by_hand(known), **_dependent(known), **{name: known[name] for name in form.gradients or () if name in known}}
         if form.numpy:
             # There are no arrays on a GPU: its candidates work on tensors.
             init, form = (forms.arrays_for(init), form) if not self._device.is_cuda else (init, Form())

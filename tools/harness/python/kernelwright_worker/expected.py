@@ -71,11 +71,13 @@ class Expected:
     enlarged: Callable[[], Iterable[tuple[Any, Any]]] = tuple
     #: What it gives for inputs without their NaN, run by run; where asked, without infinities as well.
     without_nan: Callable[[bool], Iterable[Any]] = lambda _infinite: ()
-    #: Whether what a NaN of the inputs decides has to be so, where NaN are no answer otherwise: not where elements are ordered, which it has no place in.
+    #: Whether what a NaN of the inputs decides has to be so, where NaN are no answer otherwise: not where elements are chosen, by something that it may decide.
     keeps_nan: bool = False
     #: Whether another draw takes the place of this one where outputs of a candidate say nothing: a NaN has reached most of them, or decides what is chosen.
     is_replaceable: bool = False
     #: Whether the reference chooses elements.
     chooses: bool = False
+    #: Whether the forward pass of a problem that is trained overflows, in a draw that is none of the problem's own.
+    overflows_forward: bool = False
     #: The least size of outputs by their path: that of a sum which cancels says nothing of what rounding did to it.
     floors: Mapping[str, float] = field(default_factory=dict)

@@ -13,14 +13,13 @@ from .compare import CHOSEN, Comparison, compare
 from .device import Device
 from .expected import Expected, NanRule
 from .outputs import agree
+from .paths import GRADIENTS
 from .reference import Expectation, Reference
 from .trees import decode, plain, tensors_of
 from .trials import Trials
 
 #: The path of an input that was written into, while it is compared.
 _WRITTEN = "input"
-#: The paths of gradients, in the results of problems that are trained.
-_GRADIENTS = tuple(f'output["{kind}_gradients"]' for kind in ("input", "parameter"))
 #: What is said where outputs do not follow integers that come in another order.
 _IN_ORDER = "; these are its outputs for integers that count from place to place, which came in another order, or as other borders"
 _OTHER_ORDER = "its outputs follow the order of integers that count from place to place, in a way of their own"
@@ -166,7 +165,7 @@ def _why_it_says_nothing(expectation: Expectation, result: Comparison) -> str | 
     if not result.mismatches:
         return result.says_nothing
     # A backward pass selects by what the forward pass gave, which a NaN is not equal to, above or below: of gradients it says no more where one is lost.
-    if all(item["output"].startswith(_GRADIENTS) for item in result.mismatches):
+    if all(item["output"].startswith(GRADIENTS) for item in result.mismatches):
         return "a NaN of the inputs decides what a comparison lets through, and what is left of gradients"
     if result.mistakes_nan:
         return None

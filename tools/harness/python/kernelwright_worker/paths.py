@@ -7,6 +7,9 @@ from typing import Any
 
 from torch import Tensor
 
+#: How the paths of gradients begin, in the results of problems that are trained.
+GRADIENTS = tuple(f'output["{kind}_gradients"]' for kind in ("input", "parameter"))
+
 
 def member(path: str, key: object) -> str:
     """The path of a member of the mapping at a path."""

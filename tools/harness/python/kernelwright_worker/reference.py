@@ -89,7 +89,7 @@ class Reference:
         self.is_stateful = False
         #: Whether a call's outputs depend on the calls before it: every call that is compared begins with the initial state.
         self.carries_state = False
-        #: Whether outputs lie in the memory of inputs.
+        #: Whether outputs may lie in the memory of inputs: where they do, and in a backward pass, which hands on what it was given.
         self.returns_inputs = False
         #: Which inputs calls write into: results like the outputs.
         self.written: list[int] = []
@@ -112,7 +112,8 @@ class Reference:
         outputs, after, nanoseconds = self.run(inputs)
         self.written = [i for i, (was, now) in enumerate(zip(inputs, after)) if not are_same(was, now)]
         given = {tensor.untyped_storage().data_ptr() for tensor in tensors_of(after)}
-        self.returns_inputs = any(tensor.untyped_storage().data_ptr() in given for tensor in tensors_of(outputs) if tensor.numel())
+        returned = any(tensor.untyped_storage().data_ptr() in given for tensor in tensors_of(outputs) if tensor.numel())
+        self.returns_inputs = returned or self._problem.trains
         if is_lazy:
             self._initial, self._snapshot = self._state(), Snapshot.of(self.module)
         registered = self._snapshot.of_registered()
@@ -188,6 +189,11 @@ class Reference:
         if self._drawn is None:
             self._drawn = self._drawn_at_random({name: tensor for name, tensor in found.items() if another_state.needs_another_draw(tensor)})
         return {name: tensor for name, tensor in found.items() if name not in self._drawn}
+
+    def learnt_state(self, beside: dict[str, Tensor]) -> dict[str, Tensor]:
+        """What a step of training changes, of a problem that is trained, beside what has changed already."""
+        names = [name for name in self._problem.form.gradients or () if name not in beside]
+        return another_state.learnt(self._problem.inner(self.module), self.initial_state(), names)
 
     def _drawn_at_random(self, state: dict[str, Tensor]) -> set[str]:
         """The names of what holds something else in a module that is built under another seed."""
@@ -388,13 +394,14 @@ class Reference:
         return Expectation(part(0), left, {i: part(1, at) for at, i in enumerate(self.written)}, double, integers_differ)
 
     def _is_copied(self, distance: Distance, output: Tensor, inputs: list[Any]) -> bool:
-        """Whether values of an output are those of inputs or parameters, by a look at some of them: sorting, gathering and padding round nothing."""
+        """Whether values of an output are those of inputs or parameters, by a look at some of them: sorting, gathering and padding round nothing. Zeros say
+        nothing: they may be what is left of differences."""
         if distance.worst > 0 or output.dtype != torch.float32 or output.numel() < _LOOKS:
             return False
         chosen = random.Random(0).sample(range(output.numel()), _LOOKS)
-        values = output.reshape(-1)[torch.tensor(chosen, device=output.device)]
+        values = [value for value in output.reshape(-1)[torch.tensor(chosen, device=output.device)] if value]
         sources = [tensor for tensor in [*tensors_of(inputs), *self.module.parameters()] if tensor.dtype == torch.float32]
-        return all(any(bool((source.detach() == value).any()) for source in sources) for value in values if value)
+        return bool(values) and all(any(bool((source.detach() == value).any()) for source in sources) for value in values)
 
     def _nearby(self, *calls: list[Any]) -> Iterator[Any]:
         """Results for inputs whose last digits differ, each time others."""

@@ -38,6 +38,8 @@ _ELSEWHERE = (
 )
 #: What an output that cancels counts as at least, as a part of what it is on the problem's own draw.
 _FLOOR = 0.01
+#: The same of inputs that are all far below zero.
+_FLOOR_OF_NEGATIVE = 0.5
 #: What an output of small inputs counts as at least, if it was as large before: its limit is then some last digits of one.
 _FLOOR_OF_SMALL = 5e-3
 #: Why a draw is left out that a large problem has no memory for, beside its own. The supervisor knows it by this end (`attempt.rs`).
@@ -196,9 +198,13 @@ class Trials:
         if body.get("seed") is None:
             self._reference.replace_state({})
             return {"names": []}
-        others = another_state.other_values(self._reference.variable_state(), int(body["seed"]))
-        if not others or self._reference.carries_state:
+        seed, variable, beside = int(body["seed"]), self._reference.variable_state(), body.get("beside")
+        # Where it is trained, a step of that changes other tensors than those that have changed before.
+        kept = {name: variable[name] for name in beside or ()}
+        changing = variable if beside is None else self._reference.learnt_state(kept)
+        if not changing or self._reference.carries_state:
             return {"names": []}
+        others = another_state.other_values({**kept, **changing}, seed)
         inputs = self.base(0)
         before = self._reference.results(inputs)
         try:
@@ -210,8 +216,8 @@ class Trials:
                 raise
             shows = False
         if not shows:
-            self._reference.replace_state({})
-        return {"names": list(others) if shows else []}
+            self._reference.replace_state(another_state.other_values(kept, seed))
+        return {"names": list(changing) if shows else []}
 
     def expect(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Has the reference say what an entry should give, and says what that is worth."""
@@ -233,20 +239,24 @@ class Trials:
             expectation.outputs.looks_at_small = True
             self._is_finite = all(bool(torch.isfinite(tensor).all()) for tensor in floating(expectation.outputs.baseline))
         elif kind == "negative":
-            # Exponentials of all that is far below zero vanish, and what is left of them is no error.
-            expectation.outputs.floors = {path: _FLOOR * size.mean for path, size in self._sizes.items()}
+            # Exponentials of all that is far below zero vanish, and what is left of them is no error; nor is what a fused product rounds otherwise where
+            # all are clamped to the same.
+            expectation.outputs.floors = {path: _FLOOR_OF_NEGATIVE * size.mean for path, size in self._sizes.items()}
         elif kind in ("structured", "unsigned"):
             # Sums of which half has changed its sign are small differences of large numbers.
             expectation.outputs.floors = {path: _FLOOR * size.mean for path, size in self._sizes.items() if size.is_of_few}
         elif kind == "special":
             for outputs in (expectation.outputs, *expectation.written.values()):
-                outputs.keeps_nan, outputs.is_replaceable, outputs.chooses = not self._problem.orders, True, self._problem.chooses
+                outputs.keeps_nan, outputs.is_replaceable, outputs.chooses = not self._problem.chooses, True, self._problem.chooses
         elif kind == "tied":
             # Last digits are not what these are about.
             expectation.outputs.nearby = expectation.outputs.rounded = tuple
         elif kind == "small":
             # What a function makes on its way may be of size one all the same, as a logistic function is, and what rounding does to it is as large.
             expectation.outputs.floors = {path: min(size.mean, _FLOOR_OF_SMALL) for path, size in self._sizes.items()}
+        if kind != "problem" and self._problem.trains:
+            forward = floating(expectation.outputs.baseline["output"])
+            expectation.outputs.overflows_forward = not all(bool(torch.isfinite(tensor).all()) for tensor in forward)
         reason = None if kind == "problem" else no_answer(expectation.outputs.baseline, kind)
         if reason is None and (
             kind != "problem" and expectation.integers_differ

@@ -300,6 +300,16 @@ def get_inputs():
             trusted.ask("place", entries=[{"entry": 1000 + i, "base": 0, "recipe": {"scale": 1.5, "roll": i}} for i in range(3)])
             self.assertGreater(trusted.ask("time", kind=kind)["inner_ns"], 0)
 
+    def test_a_step_of_training_changes_what_is_trained_beside_what_has_changed_before(self) -> None:
+        trusted = self.start("trusted")
+        self.load(trusted, TRAINING, "cpu")
+        trusted.request("draw", entry=0, seed=3, kind="problem")
+        learnt = {"names": ["linear.bias", "linear.weight"]}
+        self.assertEqual(trusted.ask("vary", seed=4), {"names": ["frozen"]})
+        self.assertEqual(trusted.ask("vary", seed=4, beside=["frozen"]), learnt)
+        self.assertEqual(trusted.ask("vary", seed=None), {"names": []})
+        self.assertEqual(trusted.ask("vary", seed=4, beside=[]), learnt)
+
     def test_a_problem_that_writes_into_its_inputs_asks_for_the_same(self) -> None:
         candidate = IN_PLACE.replace("Model", "ModelNew")
         self.assertEqual(self.mismatches(IN_PLACE, candidate), [])

@@ -10,7 +10,7 @@ from support import DEVICES
 import torch
 from torch import Tensor, nn
 
-from kernelwright_worker.another_state import dependent, other_values, trained, variable, varied
+from kernelwright_worker.another_state import dependent, learnt, other_values, trained, variable, varied
 from kernelwright_worker.built_in_state import BY_NAME, BY_VALUE, FIRST_OF_ANY, LAST_OF_ANY, OF_ANY, POLICIES, built_with
 from kernelwright_worker.device import Device
 from kernelwright_worker.problem import Problem
@@ -86,6 +86,18 @@ class States(unittest.TestCase):
         self.assertEqual(varied(state, 7), {}, "none of it was set by hand")
         with built_with(state, 7, BY_VALUE):
             self.assertEqual(len({tuple(part.weight[0].tolist()) for part in Experts().experts}), 1, "what is drawn anew is left alone")
+
+    def test_a_step_of_training_changes_what_is_trained_and_not_tied(self) -> None:
+        class Tied(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.embedding, self.out, self.layer = nn.Embedding(16, 16), nn.Linear(16, 16), nn.Linear(16, 16)
+                self.embedding.weight = self.out.weight
+                self.broken = nn.Parameter(torch.full((3,), torch.nan))
+
+        module = Tied()
+        names = [name for name, _parameter in module.named_parameters()]
+        self.assertEqual(set(learnt(module, module.state_dict(), [*names, "gone"])), {"out.bias", "layer.weight", "layer.bias"})
 
     def test_copies_are_told_by_the_order_in_which_they_are_made(self) -> None:
         class Stacked(nn.Module):
