@@ -88,10 +88,10 @@ def variable(module: nn.Module, state: Mapping[str, Tensor]) -> dict[str, Tensor
 def learnt(module: nn.Module, state: Mapping[str, Tensor], names: Iterable[str]) -> dict[str, Tensor]:
     """What a step of training is to change, of the state of a module and its parameters of these names: only tensors that are not tied to others."""
     own = {name: state[name] for name in names if name in state}
-    return _movable(module, {name: tensor for name, tensor in own.items() if can_be_learnt(tensor)})
+    return _movable(module, {name: tensor for name, tensor in own.items() if _can_be_learnt(tensor)})
 
 
-def can_be_learnt(tensor: Tensor) -> bool:
+def _can_be_learnt(tensor: Tensor) -> bool:
     """Whether it holds finite floats of two bytes or more, which a step of training changes a little."""
     return tensor.is_floating_point() and tensor.dtype.itemsize >= 2 and tensor.numel() > 0 and is_plain(tensor) and bool(tensor.isfinite().all())
 
