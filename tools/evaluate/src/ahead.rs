@@ -40,7 +40,7 @@ impl Ahead {
     /// Makes those of the planned draws, once the base entry is there.
     pub(crate) async fn of(problem: &mut Problem, draws: &[Draw], reload: &Reload<'_>) -> Result<Self, EvaluateError> {
         let mut ahead = Self::default();
-        let changed = draws::changed_in_place(problem.is_quick());
+        let changed = draws::changed_in_place(&problem.facts, problem.is_quick());
         let count = (draws.len() + changed.len()) as u64;
         let costs_little = Duration::from_nanos(problem.facts.reference_ns) <= REFERENCE && problem.base_bytes() * count <= MOST_BYTES;
         if problem.setting.target.backend == Backend::Cuda || !costs_little {

@@ -151,7 +151,7 @@ async fn again(
     (reload, ahead): (&Reload<'_>, &mut Ahead),
     passed: &mut Passed,
 ) -> Result<(), Stop> {
-    for (number, draws) in draws::changed_in_place(problem.is_quick()).into_iter().enumerate() {
+    for (number, draws) in draws::changed_in_place(&problem.facts, problem.is_quick()).into_iter().enumerate() {
         let mut ahead = ahead.changed(number);
         for draw in draws {
             let known = ahead.take().filter(|(kind, _)| *kind == draw.kind);

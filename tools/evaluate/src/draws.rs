@@ -1,5 +1,6 @@
 //! Which inputs a candidate is tried on.
 
+use std::iter;
 use std::num::NonZeroU32;
 
 use serde::Deserialize;
@@ -123,12 +124,14 @@ pub(crate) const BEYOND: [DrawKind; 2] = [DrawKind::Scaled, DrawKind::Shifted];
 /// what is remembered by address or by a look at some elements is then wrong. In all but the first, what takes a few elements for all, where a short way does
 /// that is right for ordinary ones only; in the last, what takes signs for granted, and what looks at one element in thirty, as it sees each run of them. Each
 /// with what takes its place where the reference has no answer. A look at one row in sixteen of three tensors sees every fifth change, so a problem of which
-/// a trial is quick has both kinds twice.
-pub(crate) fn changed_in_place(is_quick: bool) -> Vec<Vec<Draw>> {
+/// a trial is quick has both kinds twice. Integers change in the first kind alone, and a look at one of them sees one change of 512: where their ranges are
+/// known that one is made twice.
+pub(crate) fn changed_in_place(facts: &Facts, is_quick: bool) -> Vec<Vec<Draw>> {
     use DrawKind::{Flipped, Opposed, Raised, Touched};
     let larger: [&[DrawKind]; 2] = [&[Raised, Touched], &[Opposed, Flipped]];
+    let touched = if facts.more_draws.contains(&DrawKind::Ranged) { 2 } else { 1 };
     let times = if is_quick { 2 } else { 1 };
-    let all = [[Touched].as_slice()].into_iter().chain(larger.into_iter().cycle().take(times * larger.len()));
+    let all = iter::repeat_n([Touched].as_slice(), touched).chain(larger.into_iter().cycle().take(times * larger.len()));
     all.map(|kinds| kinds.iter().copied().map(of_kind).collect()).collect()
 }
 
@@ -171,13 +174,14 @@ pub(crate) fn random_below(bound: usize) -> usize {
 mod tests {
     use super::*;
 
+    fn facts(more_draws: &[&str]) -> Facts {
+        let known = serde_json::json!({"inputs": [], "outputs": [], "init": null, "tensors": [], "state": null, "reference_ns": 1});
+        Facts { more_draws: serde_json::from_value(serde_json::json!(more_draws)).unwrap(), ..serde_json::from_value(known).unwrap() }
+    }
+
     #[test]
     fn the_first_draw_is_the_problems_own_and_seeds_differ() {
         let names = |plan: &[Draw]| plan.iter().map(|draw| draw.kind.as_str()).collect::<Vec<_>>();
-        let facts = |more_draws: &[&str]| -> Facts {
-            let known = serde_json::json!({"inputs": [], "outputs": [], "init": null, "tensors": [], "state": null, "reference_ns": 1});
-            Facts { more_draws: serde_json::from_value(serde_json::json!(more_draws)).unwrap(), ..serde_json::from_value(known).unwrap() }
-        };
         let nine = plan(NonZeroU32::new(9).unwrap(), &facts(&[]));
         assert_eq!(names(&nine), ["problem", "scaled", "structured", "special", "small", "shifted", "negative", "tiny", "problem"]);
         assert_ne!(nine[7].seed, nine[8].seed);
@@ -185,6 +189,17 @@ mod tests {
         assert_eq!(names(&five), ["problem", "scaled", "structured", "special", "small", "shifted", "negative", "biased", "spiked"]);
         let two = plan(NonZeroU32::new(2).unwrap(), &facts(&["filled", "masked", "skewed"]));
         assert_eq!(names(&two), ["problem", "scaled", "filled", "masked", "skewed"]);
+    }
+
+    #[test]
+    fn integers_of_known_ranges_change_twice_in_place() {
+        let kinds = |more_draws: &[&str], is_quick: bool| {
+            let first = |draws: &Vec<Draw>| draws[0].kind.as_str();
+            changed_in_place(&facts(more_draws), is_quick).iter().map(first).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(&[], false), ["touched", "raised", "opposed"]);
+        assert_eq!(kinds(&["biased"], true), ["touched", "raised", "opposed", "raised", "opposed"]);
+        assert_eq!(kinds(&["tied", "ranged"], false), ["touched", "touched", "raised", "opposed"]);
     }
 
     #[test]
