@@ -118,10 +118,10 @@ class Candidate:
         return file.startswith(self._folder)
 
     def import_file(self) -> int:
-        """Imports the file and finds what to call; nanoseconds."""
+        """Imports the file and finds what to call; nanoseconds. Memory is poisoned from here on."""
         start = _clock()
-        with self._device.poisoned_heap():
-            module = self.guarded("import", "import", self._execute)
+        self._device.poison_heap()
+        module = self.guarded("import", "import", self._execute)
         nanoseconds = _clock() - start
         self._class, self._kernel = forms.entry_points(module)
         return nanoseconds
@@ -146,8 +146,7 @@ class Candidate:
         start = _clock()
         self._device.set_flags()
         seed_all(self._seed)
-        with self._device.poisoned_heap():
-            module = self.guarded("construct", "construct", lambda: self._build(init, other))
+        module = self.guarded("construct", "construct", lambda: self._build(init, other))
         matched, unmatched = self.guarded("construct", "construct", lambda: self._adopt(module, state))
         if other is not None:
             others = list(_other_values(self._own(other), other.seed).items())
@@ -224,11 +223,11 @@ class Candidate:
         if poison:
             self._device.poison(like)
             self._canaries.before_call()
+        else:
+            self._device.unpoison()
         try:
             return self.guarded("run", "run", call)
         finally:
-            if poison:
-                self._device.unpoison()
             self._device.note_flags()
 
     def folder(self) -> str:

@@ -83,6 +83,7 @@ class Device:
         self._flags: dict[str, object] = {}
         self._changed_flags: set[str] = set()
         self._flush_buffer: Tensor | None = None
+        self._is_heap_poisoned = False
         if self.is_cuda:
             # The extension's own, bound now: a candidate that replaces them only changes its own calls. `torch.cuda.synchronize` would look up
             # others each time it is called.
@@ -190,7 +191,7 @@ class Device:
         `like` are the inputs: on a GPU blocks up to a few times their size are filled and given back to torch's allocator.
         """
         if not self.is_cuda:
-            self._poison_heap(POISON_FREED_BYTE)
+            self.poison_heap()
             return
         wanted = max(_MIN_POISON, 2 * sum(tensor.numel() * tensor.dtype.itemsize for tensor in like))
         free, _total = torch.cuda.mem_get_info(self.torch)
@@ -199,22 +200,19 @@ class Device:
         self.synchronize()
         blocks.clear()
 
+    def poison_heap(self) -> None:
+        """On the CPU, what malloc hands out from here on is filled, until `unpoison`: buffers that are made once, or by a thread between two calls, too."""
+        self._set_perturb(POISON_FREED_BYTE)
+
     def unpoison(self) -> None:
         """Ends poisoning on the CPU; freed device memory keeps its pattern."""
-        self._poison_heap(0)
+        if self._is_heap_poisoned:  # it tidies up malloc's lists as well, which no batch of calls should begin with
+            self._set_perturb(0)
 
-    @contextmanager
-    def poisoned_heap(self) -> Iterator[None]:
-        """What malloc hands out meanwhile is filled on the CPU, as in calls: buffers that are made once, too."""
-        self._poison_heap(POISON_FREED_BYTE)
-        try:
-            yield
-        finally:
-            self._poison_heap(0)
-
-    def _poison_heap(self, byte: int) -> None:
+    def _set_perturb(self, byte: int) -> None:
         if not self.is_cuda and hasattr(_libc, "mallopt"):
             _libc.mallopt(_M_PERTURB, byte)
+            self._is_heap_poisoned = byte != 0
 
     def flush_cache(self) -> None:
         """Drives everything out of the L2 cache of a GPU by writing twice its size. Nothing on the CPU, where both sides place fresh inputs."""

@@ -137,6 +137,7 @@ class Untrusted:
     def place(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         _candidate, device, batch = self._built("place")
         self._kept = []
+        device.unpoison()
         if not self._settled:
             # What the trials have used; from here on every batch uses the memory of the last one.
             device.make_all_room()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import platform
 import unittest
+from collections.abc import Iterator
 from unittest import mock
 
 import support  # noqa: F401 (finds the package)
@@ -115,6 +117,16 @@ class Calls(unittest.TestCase):
         self.assertIsNone(self.call((512, 1000), (0, 4096)))
 
 
+@contextlib.contextmanager
+def poisoned() -> Iterator[None]:
+    device = Device("cpu")
+    device.poison_heap()
+    try:
+        yield
+    finally:
+        device.unpoison()
+
+
 class Host(unittest.TestCase):
     def overrun(self, outputs: object) -> str | None:
         return canaries.Canaries(Device("cpu")).overrun(outputs)
@@ -122,7 +134,7 @@ class Host(unittest.TestCase):
     def test_a_byte_behind_an_output_is_found_however_old_its_memory_is(self) -> None:
         if platform.libc_ver()[0] != "glibc":
             self.skipTest("another C library")
-        with Device("cpu").poisoned_heap():
+        with poisoned():
             for nbytes in (20, 1024, 4096, 100_003, 1 << 20):
                 for behind in (0, 3):
                     tensor = torch.empty(nbytes, dtype=torch.uint8)
@@ -133,7 +145,7 @@ class Host(unittest.TestCase):
                     self.assertIn(f"{behind} bytes behind the end of an output of {nbytes} bytes", self.overrun((1, [tensor])) or "")
 
     def test_memory_of_others_is_not_looked_at(self) -> None:
-        with Device("cpu").poisoned_heap():
+        with poisoned():
             around = bytearray(64)
             self.assertIsNone(self.overrun([torch.frombuffer(around, dtype=torch.uint8, count=20), torch.empty(0), torch.empty(9, device="meta"), 3]))
 
