@@ -118,9 +118,8 @@ class Candidate:
         return file.startswith(self._folder)
 
     def import_file(self) -> int:
-        """Imports the file and finds what to call; nanoseconds. Memory is poisoned from here on."""
+        """Imports the file and finds what to call; nanoseconds."""
         start = _clock()
-        self._device.poison_heap()
         module = self.guarded("import", "import", self._execute)
         nanoseconds = _clock() - start
         self._class, self._kernel = forms.entry_points(module)

@@ -201,7 +201,7 @@ class Device:
         blocks.clear()
 
     def poison_heap(self) -> None:
-        """On the CPU, what malloc hands out from here on is filled, until `unpoison`: buffers that are made once, or by a thread between two calls, too."""
+        """On the CPU, what malloc hands out from here on is filled, until `unpoison`."""
         self._set_perturb(POISON_FREED_BYTE)
 
     def unpoison(self) -> None:

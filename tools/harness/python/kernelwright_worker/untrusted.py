@@ -91,6 +91,8 @@ class Untrusted:
         self._integrity.import_begins(self._candidate.folder())
         if (size := body.get("batch")) and not self._device.is_cuda:
             self._batch.foresee(size["inputs"], size["outputs"])
+        # Until calls are timed, also between them: a thread may allocate what the next one returns.
+        self._device.poison_heap()
         return {"import_ns": self._candidate.import_file()}
 
     def construct(self, body: dict[str, Any], fds: list[int]) -> dict[str, Any]:

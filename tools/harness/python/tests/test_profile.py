@@ -16,6 +16,8 @@ from support import Failed, Worker
 
 from kernelwright_worker import figures, machine_code, repeated
 from kernelwright_worker.describe_cpu import CacheLevel, arch, parse_cpu_list
+from kernelwright_worker.device import POISON_BYTE, Device
+from kernelwright_worker.subject import load_subject
 
 PROBLEM = textwrap.dedent("""
     import torch
@@ -58,6 +60,25 @@ RAW_POINTERS = textwrap.dedent("""
             library.slow_double(out.data_ptr(), x.data_ptr(), x.numel())
             return out
 """)
+
+
+UNWRITTEN = textwrap.dedent("""
+    import torch
+
+    class ModelNew(torch.nn.Module):
+        def __init__(self, features):
+            super().__init__()
+
+        def forward(self, x):
+            return torch.empty_like(x)
+""")
+
+
+class TheSubject(unittest.TestCase):
+    def test_no_time_goes_into_filling_memory(self) -> None:
+        unwritten = load_subject(PROBLEM, UNWRITTEN, Device("cpu"), 1).call()
+        assert isinstance(unwritten, torch.Tensor)
+        self.assertFalse(bool((unwritten.view(torch.uint8) == POISON_BYTE).all()))
 
 
 class TheWorker(unittest.TestCase):
