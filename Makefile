@@ -86,6 +86,7 @@ test-gpu: $(ENV_READY) ## Judge the adversarial suite, the packs' example kernel
 	$(PROGRAMS)/pack_examples --target $(GPU)
 	$(PROGRAMS)/bottlenecks --target $(GPU)
 	$(PROGRAMS)/deep_check --target $(GPU)
+	$(if $(BUILT),,cargo test --locked --quiet -p kernelwright-tests --test it -- --ignored a_forked_worker_uses_the_gpu)
 
 soak: $(ENV_READY) ## Run COUNT evaluations by one server, a tenth of them meant to harm it, and look for what is left (TARGET=cpu or cuda)
 	$(BUILD_PROGRAMS)

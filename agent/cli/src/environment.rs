@@ -1,4 +1,4 @@
-//! The only module that reads environment variables. Everything else is handed an [`Environment`].
+//! The only module of this crate that reads environment variables. Everything else is handed an [`Environment`].
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

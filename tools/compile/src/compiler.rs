@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kernelwright_harness::sandbox::Limits;
-use kernelwright_harness::{AskError, HarnessError, Interpreter, Launch, Package, Role, Scratch, Worker, WorkerLog, read_beneath};
+use kernelwright_harness::{AskError, HarnessError, Interpreter, Launch, Package, Role, Scratch, Worker, WorkerLogs, read_beneath};
 use kernelwright_protocol::{ArchCompilation, Artifact, Backend, Bytes, Compilation, CompilationStatus, ContentHash, Diagnostics, Stopped};
 use serde::Deserialize;
 use serde_json::json;
@@ -65,6 +65,8 @@ pub struct KernelCompiler {
 struct Inner {
     settings: Settings,
     artifacts: Artifacts,
+    // Not in a worker's own folder: a candidate could put a link to somebody's secrets in the log's place.
+    logs: WorkerLogs,
     environment: OnceCell<(Interpreter, Package)>,
     // Held while a worker compiles with every processor that we may use.
     turn: Mutex<()>,
@@ -81,7 +83,8 @@ impl KernelCompiler {
     pub fn new(settings: impl Into<Settings>) -> Self {
         let settings = settings.into();
         let artifacts = Artifacts::below(&settings.cache_dir);
-        Self { inner: Arc::new(Inner { settings, artifacts, environment: OnceCell::new(), turn: Mutex::new(()) }) }
+        let logs = WorkerLogs::below(&settings.cache_dir, "compile-");
+        Self { inner: Arc::new(Inner { settings, artifacts, logs, environment: OnceCell::new(), turn: Mutex::new(()) }) }
     }
 
     /// The folder that artefacts are kept in.
@@ -186,8 +189,6 @@ impl KernelCompiler {
     async fn start(&self) -> Result<Worker, CompileError> {
         let settings = &self.inner.settings;
         let (interpreter, package) = self.environment().await?;
-        // Not in the worker's own folder: a candidate could put a link to somebody's secrets in the log's place.
-        let log = Scratch::new(&settings.cache_dir)?;
         let launch = Launch {
             role: Role::Compile,
             interpreter,
@@ -200,7 +201,7 @@ impl KernelCompiler {
             around: None,
             readable: vec![],
             scratch: Scratch::new(&settings.cache_dir)?,
-            log: WorkerLog::at(log.path().join("worker.log")),
+            log: self.inner.logs.next(),
         };
         Ok(Worker::launch(launch, START).await?)
     }

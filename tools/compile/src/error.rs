@@ -1,6 +1,6 @@
 //! What keeps a compilation from being tried at all.
 
-use kernelwright_harness::{AskError, HarnessError, LaunchError, Refusal};
+use kernelwright_harness::{AskError, HarnessError, LaunchError, Refusal, WorkerLogs};
 
 use crate::UnknownArch;
 
@@ -53,7 +53,7 @@ impl CompileError {
             Self::Environment(error) => error.hint(),
             Self::Launch(error) => error.hint(),
             Self::Problem(refusal) => refusal.problem_hint(),
-            Self::Protocol(_) => "report this with the log",
+            Self::Protocol(_) => WorkerLogs::HINT,
             Self::Keep(_) => "check free space and permissions, or name another cache folder with XDG_CACHE_HOME",
         };
         text.to_owned()

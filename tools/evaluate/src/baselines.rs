@@ -96,7 +96,7 @@ pub(crate) async fn recover(problem: &mut Problem, reload: &Reload<'_>) -> Resul
     let fresh = reload.workshop.load(reload.source, reload.name, &reload.setting).await?;
     let lost = std::mem::replace(problem, fresh);
     problem.inherit(lost).await?;
-    problem.draw(BASE, reload.base).await?.map_err(|reason| EvaluateError::Protocol(format!("the base draw failed: {reason}")))?;
+    problem.draw(BASE, reload.base).await?.map_err(EvaluateError::BaseDraw)?;
     if let State::Another(change) = problem.state.clone() {
         problem.vary(Some(change)).await?;
     }

@@ -9,8 +9,8 @@ use crate::draws::{random_below, random_u32};
 use crate::problem::{BASE, Moves, Placed, Problem, Recipe};
 use crate::request::Limits;
 
-/// The most calls in one batch: placing and naming them costs time too, on a GPU four times what they take, where none is done sooner than it is launched:
-/// so many last milliseconds there. What disturbs their launches lasts longer than that, and shorter pairs see more of it in the same time.
+/// The most calls in one batch. Placing and naming calls takes time too, on a GPU four times as long as the calls. None is shorter there than its launch, so
+/// that 250 of them last milliseconds; what disturbs launches lasts longer than that, and shorter batches see more of it in the same time.
 fn most_calls(backend: Backend) -> usize {
     match backend {
         Backend::Cpu => 2000,
@@ -29,6 +29,8 @@ fn steady(backend: Backend) -> f64 {
         Backend::Cuda => 16.0,
     }
 }
+
+/// How long a batch should last at most.
 const LONGEST: Duration = Duration::from_millis(40);
 
 /// How long a batch of calls of `per_call` seconds should last.

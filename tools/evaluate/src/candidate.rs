@@ -294,7 +294,7 @@ impl Candidate {
     }
 
     fn halted(&mut self, halted: Result<Halted, AskError>, began: Instant, part: Option<Part>) -> Result<Option<(u64, Asked)>, Stop> {
-        // To stop it is no time of its.
+        // The time it takes to stop the process is not the candidate's.
         self.timed += part.map_or(Duration::MAX, |part| part.lasts).min(began.elapsed());
         match halted.map_err(|error| judge(Phase::Time, error, self.worker.log()))? {
             Halted::Answered(_) => Ok(None),

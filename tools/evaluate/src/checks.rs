@@ -20,7 +20,7 @@ const VERIFIED_BYTES: u64 = 256 << 20;
 
 /// Which batch of a session it is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Turn {
+pub(crate) struct BatchNumber {
     pub(crate) pair: usize,
     /// How many pairs there may be from this one on.
     pub(crate) left: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Checks {
     /// all: where the reference is quick, the first pair and two others.
     pub(crate) late: Vec<usize>,
     pub(crate) late_calls: usize,
-    /// The largest among them.
+    /// The largest error of a verified call, as a share of what is allowed.
     pub(crate) error_over_tolerance: f64,
     /// How many batches said that all their calls had begun and went on all the same.
     pub(crate) claims: u32,
@@ -73,7 +73,7 @@ impl Checks {
     /// The calls of this batch to verify, chosen after it has run, by number: those with late inputs, the last one, and others, as far as
     /// their outputs were not overwritten. The first batch always and the later ones as long as that can be afforded for each; otherwise as many
     /// of them as can be, by chance.
-    pub(crate) fn choose(&self, lasting: &[bool], late: &Late, turn: Turn) -> Vec<usize> {
+    pub(crate) fn choose(&self, lasting: &[bool], late: &Late, turn: BatchNumber) -> Vec<usize> {
         let mut others: Vec<usize> = (0..lasting.len()).filter(|&call| lasting[call] && late.unknown != Some(call)).collect();
         let at_once = if turn.pair == 0 { self.at_once } else { self.at_once.div_ceil(2) };
         let affordable = self.most.saturating_sub(self.done) as usize;
@@ -96,8 +96,8 @@ impl Checks {
 mod tests {
     use super::*;
 
-    fn turn(pair: usize) -> Turn {
-        Turn { pair, left: 21 - pair }
+    fn turn(pair: usize) -> BatchNumber {
+        BatchNumber { pair, left: 21 - pair }
     }
 
     #[test]
@@ -123,7 +123,7 @@ mod tests {
         checks.go_on(10, 30);
         for pair in 10..30 {
             checks.done = 33 + 3 * (pair as u32 - 10);
-            let chosen = checks.choose(&[true; 50], &Late::default(), Turn { pair, left: 30 - pair });
+            let chosen = checks.choose(&[true; 50], &Late::default(), BatchNumber { pair, left: 30 - pair });
             assert_eq!(chosen.len(), 3, "{pair}");
         }
         assert!((10..30).contains(checks.late.last().unwrap()));

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::batch::Calls;
 use crate::candidate::Candidate;
-use crate::checks::{Checks, Turn};
+use crate::checks::{BatchNumber, Checks};
 use crate::late;
 use crate::problem::Problem;
 use crate::samples::Samples;
@@ -66,7 +66,7 @@ pub(crate) async fn settle(
             break;
         }
         let ready = late::place(problem, candidate, calls.fresh(in_batch), None, 1).await?;
-        let timed = time_candidate(candidate, &ready, samples.overhead(empty), Turn { pair: 0, left: 1 }, checks, session).await?;
+        let timed = time_candidate(candidate, &ready, samples.overhead(empty), BatchNumber { pair: 0, left: 1 }, checks, session).await?;
         verify(problem, timed.unverified, checks, &session.trials).await?;
         late::forget(problem, &ready.late).await?;
         samples.clocks.push(timed.clock);

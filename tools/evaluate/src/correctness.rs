@@ -198,7 +198,7 @@ pub(crate) async fn in_a_row(
         }
     }
     let row = match problem.expect_in_a_row(&entries).await {
-        Err(EvaluateError::Problem(refusal)) if refusal.message.contains("CUDA error") => {
+        Err(EvaluateError::Problem(refusal)) if refusal.lost_the_device() => {
             passed.trials.skipped.push(format!("{}: the reference loses the device on it", label(entries.len())));
             return baselines::recover(problem, reload).await.map_err(Stop::from);
         }
@@ -235,7 +235,7 @@ pub(crate) async fn transformed(
         return Ok(Err(skipped(how)));
     }
     let how = match problem.draw(entry, draw).await {
-        Err(EvaluateError::Problem(refusal)) if refusal.message.contains("CUDA error") => "loses the device",
+        Err(EvaluateError::Problem(refusal)) if refusal.lost_the_device() => "loses the device",
         Err(EvaluateError::ProblemCrashed { .. }) if draw.kind != DrawKind::Problem => "ends its process",
         Err(EvaluateError::ProblemSlow { .. }) if draw.kind != DrawKind::Problem => "comes to no end",
         drawn => return drawn,

@@ -100,7 +100,7 @@ pub(crate) struct Draw {
 }
 
 /// As many trials as there are where nobody asks for another number.
-const USUAL: usize = 5;
+pub(crate) const USUAL: usize = 5;
 
 /// The draws of an evaluation: the problem's own distribution first (timing builds on it), then one of each kind that has exposed
 /// a class of tricks, the most telling first; beyond those the problem's own again with other seeds. From [`USUAL`] trials on there are two that move the
@@ -152,7 +152,7 @@ pub(crate) fn without_what_is_not_finite(kind: DrawKind) -> Option<Draw> {
     (kind == DrawKind::Special).then(|| of_kind(DrawKind::Tiny))
 }
 
-/// The same, changed as a kind says.
+/// A draw of this kind under a new seed.
 pub(crate) fn of_kind(kind: DrawKind) -> Draw {
     Draw { kind, seed: random_u32() }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kernelwright_harness::{AskError, Exit, HarnessError, LaunchError, Refusal};
+use kernelwright_harness::{AskError, Exit, HarnessError, LaunchError, Refusal, WorkerLogs};
 
 /// The problem, the environment or the request does not allow an evaluation.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +47,15 @@ pub enum EvaluateError {
     /// The two sides do not understand each other; a defect of ours.
     #[error("the worker protocol was broken: {0}")]
     Protocol(String),
+    /// What is to be said to a worker is more than a message may hold, in bytes.
+    #[error("a message of {0} bytes to a worker is too long")]
+    TooLong(usize),
+    /// A task of the evaluator's own panicked.
+    #[error("a task of the evaluator panicked: {0}")]
+    Task(String),
+    /// The problem gave inputs before, and gives none now that its worker was started again.
+    #[error("the problem's own inputs cannot be drawn again: {0}")]
+    BaseDraw(String),
     /// The device is there, but not inside the sandbox.
     #[error("the candidate's process cannot use the device: {0}")]
     DeviceHidden(String),
@@ -115,7 +124,7 @@ impl EvaluateError {
             Self::NoDevice(_) | Self::DeviceHidden(_) => "device_unavailable",
             Self::Problem(_) | Self::ProblemSlow { .. } | Self::ProblemCrashed { .. } => "problem_invalid",
             Self::NoDeepCheck { .. } => "deep_check_unavailable",
-            Self::Protocol(_) => "internal",
+            Self::Protocol(_) | Self::TooLong(_) | Self::Task(_) | Self::BaseDraw(_) => "internal",
             Self::CommandStart { .. } | Self::CommandFailed { .. } | Self::CommandSlow { .. } | Self::CommandAnswer { .. } => {
                 "evaluator_failed"
             }
@@ -137,7 +146,7 @@ impl EvaluateError {
             Self::ProblemCrashed { .. } => "run the problem by hand; if memory runs out, make it smaller",
             Self::DeviceHidden(_) => "the sandbox hides something the driver needs: report the driver's version and `kernelwright doctor`",
             Self::NoDeepCheck { fix, .. } => fix,
-            Self::Protocol(_) => "report this with the log",
+            Self::Protocol(_) | Self::TooLong(_) | Self::Task(_) | Self::BaseDraw(_) => WorkerLogs::HINT,
             Self::CommandStart { .. } => "the command is run by /bin/sh; try it there",
             Self::CommandFailed { .. } => "run the command by hand with the JSON object on its standard input",
             Self::CommandSlow { .. } => "raise the limits of build, run and time, or make the command faster",
@@ -168,6 +177,7 @@ impl EvaluateError {
             AskError::Refused(refusal) => Self::Problem(refusal),
             AskError::Deadline { op, limit } => Self::ProblemSlow { op, limit },
             AskError::Ended(exit) => Self::ProblemCrashed { exit, tail: tail() },
+            AskError::TooLong(bytes) => Self::TooLong(bytes),
             AskError::Violation(detail) => Self::Protocol(detail),
             AskError::Freeze(error) => Self::Protocol(error.to_string()),
         }

@@ -40,8 +40,8 @@ const fn attempts(backend: Backend, others_are_busy: bool) -> usize {
     }
 }
 
-/// On a GPU it is stopped first when the second call has begun, or one of the next: who makes all in the first only has to launch that, and has it behind
-/// him then. On a processor that takes as long as the batch, and what is left is over sooner than anybody is stopped.
+/// On a GPU the first stop comes when call 2, 3 or 4 has begun: a candidate that makes all calls in its first one has only to launch them, and has done so
+/// by then. On a CPU such a first call lasts as long as the batch, and the rest is over before anybody can stop it.
 const FIRST: (u64, usize) = (2, 3);
 
 /// After which parts of the time that a batch takes it is stopped, give or take a half.
@@ -84,7 +84,7 @@ impl Due {
 }
 
 /// Where such a batch stands in a session.
-pub(crate) struct Place<'a> {
+pub(crate) struct InSession<'a> {
     pub(crate) pair: usize,
     /// How many calls a batch has, give or take a few.
     pub(crate) calls: usize,
@@ -102,7 +102,7 @@ pub(crate) async fn check(
     problem: &mut Problem,
     candidate: &mut Candidate,
     batch: impl FnMut() -> Vec<Placed>,
-    place: Place<'_>,
+    place: InSession<'_>,
     due: &mut Due,
     checks: &mut Checks,
 ) -> Result<(), Stop> {
@@ -124,7 +124,7 @@ async fn check_with(
     problem: &mut Problem,
     candidate: &mut Candidate,
     mut batch: impl FnMut() -> Vec<Placed>,
-    place: &Place<'_>,
+    place: &InSession<'_>,
     source: Source<'_>,
     checks: &mut Checks,
 ) -> Result<bool, Stop> {
@@ -162,7 +162,7 @@ enum Interruption {
     Excused,
 }
 
-/// How often it takes one for a lie. Once it may be a processor that others had, and where the baselines waited for theirs, more often.
+/// How many such claims count as a lie. A single one may mean that another process had the processor; where the baselines waited for theirs, several may.
 const fn claims(others_are_busy: bool) -> u32 {
     if others_are_busy { 5 } else { 3 }
 }
@@ -178,12 +178,12 @@ fn longest_rest(backend: Backend, per_call: f64, lasting: Duration) -> Duration 
     }
 }
 
-/// The same for one batch.
+/// Runs one batch, stops it at each of its parts, and gives calls that have not begun other inputs.
 async fn interrupt(
     problem: &mut Problem,
     candidate: &mut Candidate,
     calls: Vec<Placed>,
-    &Place { pair, samples, unseen, trials, .. }: &Place<'_>,
+    &InSession { pair, samples, unseen, trials, .. }: &InSession<'_>,
     source: Source<'_>,
     checks: &mut Checks,
 ) -> Result<Interruption, Stop> {

@@ -17,7 +17,7 @@ pub(crate) struct Prepared {
 }
 
 /// Verifies what the last batch has left behind and prepares a batch of either side from inputs that are known; without them, from another draw. Both
-/// processes come to an end: who was asked halfway answers no other question.
+/// requests are waited for, even where one fails: a worker whose answer nobody takes answers no other question.
 pub(crate) async fn pair(
     problem: &mut Problem,
     candidate: &mut Candidate,

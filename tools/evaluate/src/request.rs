@@ -7,6 +7,8 @@ use std::time::Duration;
 use kernelwright_harness::sandbox;
 use kernelwright_protocol::{Backend, BaselineKind, Bytes, Target};
 
+use crate::draws::USUAL;
+
 /// What an evaluator needs to know about this machine.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -96,7 +98,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let trials = const { NonZeroU32::new(5).expect("five is not zero") };
+        let trials = const { NonZeroU32::new(USUAL as u32).expect("there are trials") };
         Self { trials, baselines: BaselineChoice::All, measure: true, tf32: false, pairs: None, deep_check: false, limits: None }
     }
 }

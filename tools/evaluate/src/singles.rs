@@ -13,7 +13,7 @@ use kernelwright_protocol::{Backend, Severity};
 
 use crate::batch::Calls;
 use crate::candidate::Candidate;
-use crate::checks::{Checks, Turn};
+use crate::checks::{BatchNumber, Checks};
 use crate::late;
 use crate::preparation;
 use crate::problem::Problem;
@@ -71,7 +71,7 @@ pub(crate) async fn charge(
             Some((_, ready)) => ready,
             None => late::place(problem, candidate, calls.fresh(1), None, 1).await?,
         };
-        let timed = time_candidate(candidate, &ready, samples.overhead(empty), Turn { pair: 0, left: 1 }, checks, session).await?;
+        let timed = time_candidate(candidate, &ready, samples.overhead(empty), BatchNumber { pair: 0, left: 1 }, checks, session).await?;
         unverified = timed.unverified;
         // What it has waited for processors that others had says nothing of it.
         ours = ours.min(timed.per_call * (1.0 - timed.waited.min(EXCUSED)));

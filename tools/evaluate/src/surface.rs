@@ -243,7 +243,7 @@ impl EvaluateArgs {
         if let Some(trials) = self.trials {
             let allowed = NonZeroU32::new(trials).filter(|trials| trials.get() <= TRIALS);
             options.trials = allowed.ok_or_else(|| {
-                ToolFailure::new("invalid_arguments", format!("{trials} trials were asked for"), "ask for 1 to 20 trials")
+                ToolFailure::new("invalid_arguments", format!("{trials} trials were asked for"), format!("ask for 1 to {TRIALS} trials"))
             })?;
         }
         options.baselines = choose(self.baselines.as_deref())?;

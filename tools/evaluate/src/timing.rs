@@ -11,7 +11,7 @@ use kernelwright_protocol::{Backend, Baseline, BaselineKind, Nanoseconds, Timing
 use crate::batch::{Calls, Footprint, Room, wanted};
 use crate::calibration::{calibrate, overhead};
 use crate::candidate::{Batch, Candidate};
-use crate::checks::{Checks, Turn};
+use crate::checks::{BatchNumber, Checks};
 use crate::clocks::{self, disagreement, time_of};
 use crate::cores::SameCore;
 use crate::correctness::{Returned, returned_inputs};
@@ -71,9 +71,8 @@ fn held_per_call(backend: Backend, Returned { tensors, is_plain }: Returned) -> 
     Duration::from_micros(call + tensor * u64::from(tensors.saturating_sub(1)))
 }
 
-/// What it may take beyond the batch itself. Making calls takes longer than naming them: only what was not done in the batch takes longer to
-/// tell than to do. On a CPU there are calls of a microsecond or two that take less: there it may be half of what is allowed for each call, too, which
-/// naming them always takes.
+/// How much longer than the batch `held` may take. Naming outputs is quicker than making the calls; where it is not, work was put off until then. On a CPU
+/// calls can be so short that naming them takes longer: half of what is allowed for each call is added there.
 const TELLING: Duration = Duration::from_micros(300);
 
 /// What a candidate may take to say where the outputs of a batch lie that took `wall`.
@@ -204,7 +203,7 @@ pub(crate) async fn measure(
                 let late_calls = if purpose == Use::Late { checks.late_calls } else { 0 };
                 late::place(problem, candidate, calls.fresh(length()), unseen.as_ref(), late_calls).await?
             };
-            let turn = Turn { pair, left: most - pair };
+            let turn = BatchNumber { pair, left: most - pair };
             let timed = time_candidate(candidate, &ready, samples.overhead(empty), turn, &checks, &session).await?;
             let is_too_short = timed.is_too_short(session.backend) && candidate_calls < session.room.most();
             unverified = timed.unverified;
@@ -229,7 +228,7 @@ pub(crate) async fn measure(
         }
         if let Some(unseen) = unseen.as_ref().filter(|_| interrupted.with(pair)) {
             let (samples, beyond, trials) = (&samples, session.beyond.as_slice(), &session.trials);
-            let place = interrupted::Place { pair, calls: candidate_calls, samples, unseen, beyond, trials };
+            let place = interrupted::InSession { pair, calls: candidate_calls, samples, unseen, beyond, trials };
             interrupted::check(problem, candidate, || calls.fresh(length()), place, &mut interrupted, &mut checks).await?;
         }
         if !pair.is_multiple_of(2) {
@@ -300,11 +299,10 @@ pub(crate) struct Timed {
     pub(crate) per_call: f64,
     /// By how much its clock disagrees.
     pub(crate) clock: f64,
-    /// What its threads waited for processors, as a share of its time; on a GPU also what whoever timed it did, and what it is charged for afterwards, which
-    /// may be that as well.
+    /// The longest wait of one of its threads for a processor, as a share of the batch. On a GPU the same as `disturbed`.
     pub(crate) waited: f64,
-    /// The same with what it is charged for afterwards in any case: who has no processor when it is to be stopped, or to tell where outputs lie, is charged for
-    /// milliseconds of other work, and a batch that was says nothing where others were not. Where all were, it counts.
+    /// The larger of that wait and of what other work has cost it besides: the wait of whoever timed it, a late stop, a slow `held`. As a share of the batch.
+    /// Pairs with a large value are left out while enough others remain.
     disturbed: f64,
     /// Whether calls wrote their outputs where those of other calls lay.
     overwritten: bool,
@@ -330,7 +328,7 @@ pub(crate) async fn time_candidate(
     candidate: &mut Candidate,
     Ready { calls, placed, late }: &Ready,
     overhead: Duration,
-    turn: Turn,
+    turn: BatchNumber,
     checks: &Checks,
     &Session { backend, returned, returns_inputs, .. }: &Session,
 ) -> Result<Timed, Stop> {

@@ -49,9 +49,7 @@ impl Stop {
         mismatches.truncate(MISMATCHES);
         Self::Decided(Box::new(Verdict::Incorrect { mismatches, trials }))
     }
-}
 
-impl Stop {
     /// The same, with a remark to every difference.
     pub(crate) fn explained(mut self, remark: &str) -> Self {
         if let Self::Decided(verdict) = &mut self
@@ -123,6 +121,7 @@ pub(crate) fn judge(phase: Phase, error: AskError, log: &WorkerLog) -> Stop {
     let verdict = match error {
         AskError::Deadline { limit, .. } => Verdict::TimedOut { phase: phase.limited().to_owned(), limit_ns: limit.into() },
         AskError::Ended(exit) => Verdict::Faulted(fault(format!("the process ended: {exit}"), "")),
+        AskError::TooLong(bytes) => return Stop::Failed(EvaluateError::TooLong(bytes)),
         AskError::Violation(detail) => {
             return Stop::rejected("channel_tampering", format!("the candidate's process broke the worker protocol: {detail}"));
         }
@@ -255,6 +254,12 @@ mod tests {
         assert_eq!(status(Phase::Run, refused("run")), "faulted");
         assert_eq!(status(Phase::Run, refused("output_type")), "rejected: output_type");
         assert_eq!(status(Phase::Time, AskError::Violation("x".into())), "rejected: channel_tampering");
+    }
+
+    #[test]
+    fn a_write_beyond_memory_is_told_by_the_workers_words() {
+        let worker = include_str!("../../harness/python/kernelwright_worker/canaries.py");
+        assert!(worker.contains(&format!("_OVERRUN = \"{OVERRUN}\"")), "the worker words it otherwise");
     }
 
     #[test]

@@ -64,12 +64,12 @@ pub(crate) fn written_bytes(outputs: &[Value], inputs: &[Value]) -> u64 {
     let mut places: Vec<_> = outputs.iter().filter_map(place).filter(|new| !given.iter().any(|old| new.overlaps(old))).collect();
     places.sort_unstable();
     let mut written = 0;
-    let mut last: Option<Place> = None;
+    let mut last: Option<MemoryRange> = None;
     for place in places {
         let seen = last.as_ref().filter(|last| last.device == place.device).map_or(place.start, |last| last.end);
         written += place.end.saturating_sub(place.start.max(seen));
         let end = place.end.max(seen);
-        last = Some(Place { end, ..place });
+        last = Some(MemoryRange { end, ..place });
     }
     written
 }
@@ -82,20 +82,20 @@ pub(crate) fn share_memory(outputs: &[Value], inputs: &[Value]) -> bool {
 
 /// Where a tensor's window lies.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct MemoryRange {
     /// None in host memory.
     device: Option<u64>,
     start: u64,
     end: u64,
 }
 
-impl Place {
+impl MemoryRange {
     fn overlaps(&self, other: &Self) -> bool {
         self.device == other.device && self.start < other.end && other.start < self.end
     }
 }
 
-fn place(tensor: &Value) -> Option<Place> {
+fn place(tensor: &Value) -> Option<MemoryRange> {
     let nbytes = tensor.get("nbytes")?.as_u64()?;
     let memory = tensor.get("memory")?;
     let (device, start) = match (memory.get("host"), memory.get("cuda_ipc")) {
@@ -103,7 +103,7 @@ fn place(tensor: &Value) -> Option<Place> {
         (None, Some(shared)) => (Some(shared.get("device")?.as_u64()?), shared.get("address")?.as_u64()?),
         (None, None) => return None,
     };
-    Some(Place { device, start, end: start.saturating_add(nbytes) })
+    Some(MemoryRange { device, start, end: start.saturating_add(nbytes) })
 }
 
 /// How many bytes the tensors take; what they say of themselves.

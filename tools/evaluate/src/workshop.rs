@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use kernelwright_builds::{Builds, Yard};
 use kernelwright_harness::sandbox::Around;
-use kernelwright_harness::{HarnessError, Interpreter, Launch, LaunchError, Package, Role, Scratch, Worker, WorkerLog};
+use kernelwright_harness::{HarnessError, Interpreter, Launch, LaunchError, Package, Role, Scratch, Worker, WorkerLogs};
 use kernelwright_protocol::{Backend, Target};
 use tokio::sync::{Mutex, oneshot};
 use tokio_util::task::AbortOnDropHandle;
@@ -21,12 +20,6 @@ use crate::processors;
 use crate::request::{Limits, trusted};
 use crate::{EvaluateError, Settings};
 
-/// How many logs are kept.
-const LOGS: usize = 200;
-
-/// After how many new ones the oldest go.
-const MORE_LOGS: u32 = 50;
-
 /// A machine that was found able to run workers.
 #[derive(Debug)]
 pub(crate) struct Workshop {
@@ -39,7 +32,7 @@ struct Inner {
     interpreter: Interpreter,
     package: Package,
     threads: usize,
-    logs: AtomicU32,
+    logs: WorkerLogs,
     nurseries: Nurseries,
     builds: Builds,
     baseline_cache: Option<BaselineCache>,
@@ -73,7 +66,7 @@ impl Started {
     }
 }
 
-/// What an untrusted worker must be started with.
+/// How a worker's process is started, whatever its role.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bench {
     pub(crate) backend: Backend,
@@ -113,17 +106,16 @@ impl Workshop {
         let interpreter = Interpreter::find(settings.python.as_deref())?;
         let package = Package::unpack(&settings.cache_dir)?;
         Scratch::sweep(&settings.cache_dir);
-        WorkerLog::prune(&settings.cache_dir.join("logs"), LOGS);
         let available = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = settings.threads.unwrap_or(available).clamp(1, available);
         let builds = Builds::new(&settings.cache_dir, available);
         let baseline_cache = BaselineCache::open(&settings.cache_dir, threads, &interpreter);
         let inner = Inner {
+            logs: WorkerLogs::below(&settings.cache_dir, ""),
             settings,
             interpreter,
             package,
             threads,
-            logs: AtomicU32::new(0),
             nurseries: Nurseries::default(),
             spares: std::sync::Mutex::default(),
             endings: std::sync::Mutex::default(),
@@ -154,7 +146,7 @@ impl Workshop {
     }
 
     /// An untrusted worker without a candidate, for a candidate on the target of `setting`.
-    pub(crate) async fn bench(&self, bench: Bench, setting: &Setting) -> Result<Started, LaunchError> {
+    pub(crate) async fn untrusted(&self, bench: Bench, setting: &Setting) -> Result<Started, LaunchError> {
         let spare = self.inner.spare(setting.target).lock().await.take();
         if let Some(Spare { started: mut ready, .. }) = spare.filter(|spare| spare.bench == bench && spare.setting.target == setting.target)
             // A process that something has happened to since is none to judge a candidate by.
@@ -300,12 +292,6 @@ impl Inner {
     }
 
     fn launch(&self, role: Role, bench: Bench) -> Result<Launch<'_>, LaunchError> {
-        let number = self.logs.fetch_add(1, Ordering::Relaxed);
-        let logs = self.settings.cache_dir.join("logs");
-        if number % MORE_LOGS == MORE_LOGS - 1 {
-            WorkerLog::prune(&logs, LOGS);
-        }
-        let log = logs.join(format!("{}-{number:04}.log", std::process::id()));
         let mut variables = match bench.triton {
             TritonMode::Compiled => vec![],
             TritonMode::Interpreted => {
@@ -328,7 +314,7 @@ impl Inner {
             around: None,
             readable: if role == Role::Builder { self.builds.readable().map(Path::to_path_buf).into() } else { vec![] },
             scratch,
-            log: WorkerLog::at(log),
+            log: self.logs.next(),
         })
     }
 }

@@ -54,7 +54,7 @@ impl HarnessError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::InterpreterMissing { .. } => {
-                "pass --python or set KERNELWRIGHT_PYTHON to a Python with torch; `make env` builds one in .venv"
+                "pass --python or set KERNELWRIGHT_PYTHON to a Python with torch; in a checkout of kernelwright `make env` makes one in .venv"
             }
             Self::InterpreterBroken { .. } => "run the interpreter by hand to see why; CPython 3.10 or newer is needed",
             Self::NoTorch { .. } => "install torch into this interpreter, or name another with --python or KERNELWRIGHT_PYTHON",

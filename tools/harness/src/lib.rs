@@ -27,5 +27,5 @@ pub use scratch::{Scratch, copy_beneath, default_cache, read_beneath};
 pub use surroundings::{find_program, visible_devices};
 pub use worker::{
     Arena, AskError, Asked, Exit, Filling, FreezeError, Halted, KeptNursery, Launch, LaunchError, Left, Nursery, Part, Piece, Ready,
-    Refusal, Reply, Role, Watch, Window, Worker, WorkerLog, supervise,
+    Refusal, Reply, Role, Watch, Window, Worker, WorkerLog, WorkerLogs, supervise,
 };

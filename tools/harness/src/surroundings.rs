@@ -1,4 +1,4 @@
-//! The only module that reads this process's environment.
+//! What of this process's environment decides anything, and what of it workers get.
 //!
 //! Workers start from an empty environment. What is let through is named here, one name at a time, so that no key or token of the
 //! parent can ever be inherited by accident.

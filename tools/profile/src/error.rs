@@ -133,7 +133,9 @@ impl ProfileError {
                 "profiler" => Self::Unavailable { profiler: ProfilerKind::Proton, reason: refusal.message, fix: refusal.traceback },
                 _ => Self::Worker { reason: refusal.message, traceback: refusal.traceback },
             },
-            error @ (AskError::Violation(_) | AskError::Freeze(_)) => Self::Worker { reason: error.to_string(), traceback: String::new() },
+            error @ (AskError::TooLong(_) | AskError::Violation(_) | AskError::Freeze(_)) => {
+                Self::Worker { reason: error.to_string(), traceback: String::new() }
+            }
         }
     }
 

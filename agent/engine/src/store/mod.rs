@@ -1,4 +1,4 @@
-//! The run's folder: the only place where the engine writes.
+//! The run's folder: all that the engine writes, but for the copy of the best kernel that the user asked for.
 //!
 //! ```text
 //! <runs_dir>/<problem>-<yyyymmdd-hhmmss>-<4 hex digits>/

@@ -26,7 +26,7 @@ pub(super) struct Report {
     pub(super) is_warning: bool,
     pub(super) subject: Subject,
     pub(super) kind: String,
-    pub(super) place: Place,
+    pub(super) place: CodeLocation,
     pub(super) by: Option<String>,
     pub(super) details: Vec<String>,
     /// The library that has launched the kernel.
@@ -47,7 +47,7 @@ pub(super) enum Subject {
 
 /// Where in a kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Place {
+pub(super) struct CodeLocation {
     pub(super) kernel: Option<String>,
     /// File and line.
     pub(super) source: Option<String>,
@@ -185,7 +185,7 @@ impl Reader {
         let Some(Open { report, is_known }) = &mut self.open else { return };
         if let Some(place) = said.strip_prefix("at ") {
             *is_known = true;
-            if report.place == Place::default() {
+            if report.place == CodeLocation::default() {
                 report.place = place_of(place);
             }
         } else if said.starts_with("by thread") {
@@ -236,7 +236,7 @@ impl Report {
 
     /// One of the two accesses of a hazard, `Write Thread (0,0,0) at PLACE`.
     fn hazard_access(&mut self, access: &str) {
-        if self.place == Place::default() {
+        if self.place == CodeLocation::default() {
             self.place = access.split_once(") at ").map(|(_, place)| place_of(place)).unwrap_or_default();
         }
         self.details.push(access.to_owned());
@@ -270,13 +270,15 @@ fn summary(said: &str) -> Option<u64> {
 }
 
 /// Kernel and line of `kernel(int *)+0x90 in file.cu:7`, `0x90 in file.cu:7:kernel(int *)` and what lies between.
-fn place_of(text: &str) -> Place {
+fn place_of(text: &str) -> CodeLocation {
     let text = text.split_once(" [").filter(|(_, rest)| rest.ends_with(']')).map_or(text, |(place, _)| place).trim();
     if text.starts_with("0x") {
-        let Some((_, rest)) = text.split_once(" in ") else { return Place::default() };
+        let Some((_, rest)) = text.split_once(" in ") else { return CodeLocation::default() };
         return match source_in_front(rest) {
-            Some((source, kernel)) => Place { kernel: Some(kernel.to_owned()).filter(|name| !name.is_empty()), source: Some(source) },
-            None => Place { kernel: Some(rest.to_owned()), source: None },
+            Some((source, kernel)) => {
+                CodeLocation { kernel: Some(kernel.to_owned()).filter(|name| !name.is_empty()), source: Some(source) }
+            }
+            None => CodeLocation { kernel: Some(rest.to_owned()), source: None },
         };
     }
     let (name, source) = match text.rsplit_once(" in ").map(|(name, file)| (name, source_in_front(file))) {
@@ -284,7 +286,7 @@ fn place_of(text: &str) -> Place {
         _ => (text, None),
     };
     let kernel = name.rfind("0x").map(|offset| name[..offset].trim_end_matches(['+', ':'])).filter(|short| short.len() < name.len());
-    Place { kernel: Some(kernel.unwrap_or(name).to_owned()), source }
+    CodeLocation { kernel: Some(kernel.unwrap_or(name).to_owned()), source }
 }
 
 /// `file.cu:7` and what follows it, of `/a/folder/file.cu:7:kernel(int *)`; the folder is nobody's business.

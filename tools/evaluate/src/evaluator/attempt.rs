@@ -48,7 +48,7 @@ impl Evaluator {
         let request = &EvaluateRequest { target, ..request.clone() };
         let key = Key { problem: ProblemId::of(&request.problem_source), tf32: request.options.tf32 };
         let is_crowded = loaded.holds_others(&key);
-        let place = Place { workshop, bench, key: &key, sanitizer: sanitizer.as_ref(), cancelled };
+        let place = OnTarget { workshop, bench, key: &key, sanitizer: sanitizer.as_ref(), cancelled };
         let case = Case { began, request, workshop, triton, limits, next: None, early, turn: None, is_alone: false, untimed: None };
         let first = Box::pin(self.on_target(&mut loaded, &place, case, say)).await;
         if !(is_crowded && ran_out_of_memory(&first)) {
@@ -64,18 +64,18 @@ impl Evaluator {
     async fn on_target(
         &self,
         loaded: &mut Shelf,
-        place: &Place<'_>,
+        place: &OnTarget<'_>,
         mut case: Case<'_>,
         say: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<Evaluation, EvaluateError> {
-        let Place { workshop, bench, key, sanitizer, cancelled } = *place;
+        let OnTarget { workshop, bench, key, sanitizer, cancelled } = *place;
         case.turn = until(cancelled, gpu_turn(case.request.target, Company::Others)).await?;
         let known = loaded.take(key);
         loaded.rest().await;
         let is_known = known.is_some();
         let (mut problem, started) = if let Some(problem) = known {
             say("starting the candidate's process");
-            let started = workshop.bench(bench, &problem.setting).await?;
+            let started = workshop.untrusted(bench, &problem.setting).await?;
             (problem, started)
         } else {
             say("loading the problem");
@@ -101,7 +101,7 @@ impl Evaluator {
 }
 
 /// What an evaluation has on its target.
-struct Place<'a> {
+struct OnTarget<'a> {
     workshop: &'a Workshop,
     bench: Bench,
     key: &'a Key,
@@ -123,7 +123,7 @@ fn ran_out_of_memory(result: &Result<Evaluation, EvaluateError>) -> bool {
 async fn load(workshop: &Workshop, request: &EvaluateRequest, bench: Bench) -> Result<(Problem, Started), EvaluateError> {
     let setting = workshop.setting(request.target, request.options.tf32);
     let problem = workshop.load(&request.problem_source, &request.problem_name, &setting);
-    Box::pin(async { tokio::try_join!(problem, async { Ok(workshop.bench(bench, &setting).await?) }) }).await
+    Box::pin(async { tokio::try_join!(problem, async { Ok(workshop.untrusted(bench, &setting).await?) }) }).await
 }
 
 #[cfg(test)]
@@ -146,5 +146,7 @@ mod tests {
     fn draws_without_memory_are_worth_another_attempt() {
         assert!(!ran_out_of_memory(&Ok(correct(&["scaled x100: the reference gives 1 of 1 values that are not finite"]))));
         assert!(ran_out_of_memory(&Ok(correct(&["special: no answer", &format!("scaled x100: {NO_ROOM}")]))));
+        let worker = include_str!("../../../harness/python/kernelwright_worker/trials.py");
+        assert!(worker.contains(&format!("_NO_ROOM = \"{NO_ROOM}\"")), "the worker words it otherwise");
     }
 }

@@ -91,7 +91,7 @@ impl Evaluator {
         let open = || async {
             let settings = self.inner.settings.clone();
             let opened = tokio::task::spawn_blocking(move || Workshop::open(settings)).await;
-            opened.map_err(|error| EvaluateError::Protocol(error.to_string()))?.map_err(EvaluateError::from)
+            opened.map_err(|error| EvaluateError::Task(error.to_string()))?.map_err(EvaluateError::from)
         };
         self.inner.workshop.get_or_try_init(open).await
     }

@@ -130,7 +130,7 @@ impl Case<'_> {
         let setting = Setting { threads: self.workshop.threads(problem.setting.target, self.triton), ..problem.setting };
         let built = build(self.workshop, self.request, &self.limits, say).await?;
         let bench = Bench { backend: self.request.target.backend, triton: self.triton, process: self.limits.process };
-        let started = self.workshop.bench(bench, &problem.setting).await.map_err(EvaluateError::from)?;
+        let started = self.workshop.untrusted(bench, &problem.setting).await.map_err(EvaluateError::from)?;
         let mut again = Candidate::new(started.worker, self.limits, self.request.target.backend);
         let offer = Offer { problem_name: self.request.problem_name.clone(), constants: problem.facts.constants.clone() };
         let judged = async {
@@ -193,7 +193,7 @@ fn remark(lacking: &[String]) -> String {
 /// Has the problem go over to another state; the names of what is another then, none where it cannot.
 async fn vary(problem: &mut Problem, reload: &Reload<'_>, change: Change) -> Result<Vec<String>, Stop> {
     match problem.vary(Some(change)).await {
-        Err(EvaluateError::Problem(refusal)) if refusal.message.contains("CUDA error") => {
+        Err(EvaluateError::Problem(refusal)) if refusal.lost_the_device() => {
             problem.keeps_state();
             baselines::recover(problem, reload).await?;
             Ok(vec![])

@@ -34,7 +34,7 @@ pub(crate) enum Prepared {
 }
 
 impl Problem {
-    /// Prepares a baseline on the base entry: its first call, or why there is none. The worker is lost where `lost` says so.
+    /// Prepares a baseline on the base entry: its first call, or why there is none. After [`Prepared::Lost`] the worker is gone.
     pub(crate) async fn prepare(&mut self, kind: BaselineKind, limit: Duration) -> Result<Prepared, EvaluateError> {
         #[derive(Deserialize)]
         struct First {
@@ -55,7 +55,7 @@ impl Problem {
         }
     }
 
-    /// Puts fresh inputs at distinct addresses, for [`Problem::time`] or [`Problem::expect`].
+    /// Puts fresh inputs at distinct addresses, for [`Problem::time`].
     pub(crate) async fn place(&mut self, calls: &[Placed]) -> Result<(), EvaluateError> {
         let entries: Vec<_> = calls.iter().map(|call| call.to_json()).collect();
         self.ask::<Value>("place", json!({"entries": entries}), &[]).await.map(drop)

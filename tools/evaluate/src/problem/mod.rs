@@ -264,7 +264,7 @@ impl Problem {
         match self.ask(op, fields, &fds).await {
             Ok((answer, _)) => Ok(answer),
             Err(EvaluateError::Problem(refusal)) if refusal.kind == "unsupported" => Err(Stop::rejected("output_claim", refusal.message)),
-            Err(EvaluateError::Protocol(reason)) if reason.contains("is too long") => {
+            Err(EvaluateError::TooLong(_)) => {
                 Err(Stop::rejected("output_claim", "what it says of its outputs is longer than any answer may be"))
             }
             Err(error) => Err(error.into()),

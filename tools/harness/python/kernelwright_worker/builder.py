@@ -8,7 +8,6 @@ what is kept is kept by the supervisor, under a key of everything the command wa
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -17,7 +16,7 @@ import types
 from pathlib import Path
 from typing import Any
 
-from . import device_section, extension_build, nvcc_passes, nvcc_sides
+from . import device_section, extension_build, forms, nvcc_passes, nvcc_sides
 from .channel import Channel, WorkerError, serve
 from .extension_build import Run, Unfollowable
 
@@ -62,19 +61,10 @@ def _collect(body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         if body["problem"].isidentifier():
             sys.modules.setdefault(body["problem"], offered)
         try:
-            _import(body["path"])
+            forms.import_candidate(body["path"])
         except BaseException as error:  # whatever it is, the candidate's own process meets it again, and says so
             print(f"the import ended early: {type(error).__name__}: {error}")
     return {"builds": builds}
-
-
-def _import(path: str) -> None:
-    specification = importlib.util.spec_from_file_location("kernelwright_candidate", path)
-    if specification is None or specification.loader is None:
-        return
-    module = importlib.util.module_from_spec(specification)
-    sys.modules["kernelwright_candidate"] = module
-    specification.loader.exec_module(module)
 
 
 class Stub(types.ModuleType):

@@ -5,7 +5,6 @@ Its code runs in this process. Whatever it returns is reduced to plain tensors a
 
 from __future__ import annotations
 
-import importlib.util
 import multiprocessing
 import os
 import sys
@@ -13,7 +12,6 @@ import traceback
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from time import perf_counter_ns
 from types import ModuleType
 from typing import Any
 
@@ -30,13 +28,11 @@ from .next_reader import NextReader
 from .snapshot import Snapshot
 from .trees import Tree, Untransportable, decode, encode
 
-_MODULE_NAME = "kernelwright_candidate"
 _CONSTANTS_ONLY = "a candidate can import the problem's capitalised constants only: copy the class into the candidate"
 _NO_SHARED_MEMORY = "processes with shared memory are not available to candidates: use threads"
 _PROCESSES = os.path.dirname(multiprocessing.__file__) + os.sep
 
 # Bound before any candidate is imported: a candidate that replaces these by accident must not break what is reported of it.
-_clock = perf_counter_ns
 _no_grad = torch.no_grad
 _describe = failures.describe
 _overlaps, _same_bits = overlaps, same_bits
@@ -117,49 +113,35 @@ class Candidate:
     def _is_own(self, file: str) -> bool:
         return file.startswith(self._folder)
 
-    def import_file(self) -> int:
-        """Imports the file and finds what to call; nanoseconds."""
-        start = _clock()
-        module = self.guarded("import", "import", self._execute)
-        nanoseconds = _clock() - start
-        self._class, self._kernel = forms.entry_points(module)
-        return nanoseconds
+    def import_file(self) -> None:
+        """Imports the file and finds what to call."""
+        self._class, self._kernel = forms.entry_points(self.guarded("import", "import", lambda: forms.import_candidate(self._path)))
 
-    def _execute(self) -> Any:
-        specification = importlib.util.spec_from_file_location(_MODULE_NAME, self._path)
-        if specification is None or specification.loader is None:
-            raise ImportError(f"{os.path.basename(self._path)} is no Python file")
-        module = importlib.util.module_from_spec(specification)
-        sys.modules[_MODULE_NAME] = module
-        specification.loader.exec_module(module)
-        return module
-
-    def construct(self, init: list[Any], state: list[tuple[str, Tensor]], form: Form, other: OtherState | None = None, carries_state: bool = False) -> dict[str, Any]:
+    def construct(self, init: list[Any], state: list[tuple[str, Tensor]], form: Form, other: OtherState | None = None, carries_state: bool = False) -> list[str]:
         """Builds `ModelNew` as the reference was built, copies the reference's state by name and gives it the problem's form; in the `other` state from the
-        beginning, where there is one. Where it `carries_state` from call to call, every run begins with this one."""
+        beginning, where there is one. Where it `carries_state` from call to call, every run begins with this one. The names that found no counterpart."""
         known = dict(state)
         self._variable = {**_set_by_hand(known), **_dependent(known), **{name: known[name] for name in form.gradients or () if name in known}}
         if form.numpy:
             # There are no arrays on a GPU: its candidates work on tensors.
             init, form = (forms.arrays_for(init), form) if not self._device.is_cuda else (init, Form())
-        start = _clock()
         self._device.set_flags()
         seed_all(self._seed)
         module = self.guarded("construct", "construct", lambda: self._build(init, other))
-        matched, unmatched = self.guarded("construct", "construct", lambda: self._adopt(module, state))
+        unmatched = self.guarded("construct", "construct", lambda: self._adopt(module, state))
         if other is not None:
             others = list(_other_values(self._own(other), other.seed).items())
             self.guarded("construct", "construct", lambda: self._adopt(module, others))
         self._before_runs = _Snapshot.of(module) if carries_state else None
         self._device.synchronize()
         self._module = form.around(module, self._device.torch)
-        return {"construct_ns": _clock() - start, "matched": matched, "unmatched": unmatched}
+        return unmatched
 
     def vary(self, other: OtherState, is_left: bool) -> dict[str, Any]:
         """Goes over to another state, or back to the first one."""
         own = self._own(other)
         state = own if is_left else _other_values(own, other.seed)
-        _matched, unmatched = self.guarded("run", "run", lambda: self._adopt(self._module, list(state.items())))
+        unmatched = self.guarded("run", "run", lambda: self._adopt(self._module, list(state.items())))
         self._device.synchronize()
         return {"unmatched": unmatched}
 
@@ -177,7 +159,8 @@ class Candidate:
             raise TypeError(f"`ModelNew` gives {type(module).__name__}, which cannot be called")
         return module
 
-    def _adopt(self, module: Any, state: list[tuple[str, Tensor]]) -> tuple[int, list[str]]:
+    def _adopt(self, module: Any, state: list[tuple[str, Tensor]]) -> list[str]:
+        """Copies what has a counterpart of the same name, shape and dtype; the names of what has none."""
         own = module.state_dict() if isinstance(module, torch.nn.Module) else {}
         unmatched = []
         with _no_grad():
@@ -190,7 +173,7 @@ class Candidate:
                 elif not _same_bits(target, tensor.to(target.device)):
                     # An expanded tensor has fewer values than elements.
                     unmatched.append(name)
-        return len(state) - len(unmatched), unmatched
+        return unmatched
 
     def module(self) -> Callable[..., Any]:
         """The constructed module."""
@@ -198,26 +181,24 @@ class Candidate:
             raise WorkerError("internal", "run", "the candidate was not constructed")
         return self._module
 
-    def run(self, inputs: list[Any], poison: bool, like: list[Tensor], goes_on: bool = False) -> tuple[Any, int]:
-        """One synchronised call; what it returned and nanoseconds. It begins with the module's first state, unless it `goes_on` after the last one."""
+    def run(self, inputs: list[Any], poison: bool, like: list[Tensor], goes_on: bool = False) -> Any:
+        """One synchronised call; what it returned. It begins with the module's first state, unless it `goes_on` after the last one."""
         module = self.module()
         self._device.set_flags()
         if self._before_runs is not None and not goes_on:
             self.guarded("run", "run", self._before_runs.restore)
             self._device.synchronize()
 
-        def call() -> tuple[Any, int]:
+        def call() -> Any:
             with _no_grad():
                 self._next_reader.before_call()
-                start = _clock()
                 outputs = module(*inputs)
                 self._next_reader.after_call(outputs)
                 self._device.synchronize()
-                nanoseconds = _clock() - start
                 if poison and (overrun := self._canaries.overrun(outputs)) is not None:
                     raise WorkerError("run", "run", overrun)
                 self.missed = self._next_reader.missed()
-                return outputs, nanoseconds
+                return outputs
 
         if poison:
             self._device.poison(like)

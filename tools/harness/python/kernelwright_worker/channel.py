@@ -18,7 +18,7 @@ from typing import Any
 #: The largest message, in bytes: trees and descriptions are small, tensors never travel in them.
 MAX_MESSAGE = 16 << 20
 #: The most file descriptors one message carries.
-MAX_FDS = 8
+MAX_FDS = 4
 
 _HEADER = struct.Struct("<I")
 _INT_SIZE = array.array("i").itemsize

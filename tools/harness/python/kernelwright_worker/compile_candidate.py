@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,6 @@ from .extension_build import Unfollowable
 from .problem import Problem
 from .trees import map_tensors
 
-_MODULE_NAME = "kernelwright_candidate"
 _SEED = 1
 
 
@@ -86,12 +83,7 @@ def _drawn(mode: Any, work: Callable[[], list[Any]]) -> list[Any]:
 
 
 def _import(path: Path) -> Any:
-    specification = importlib.util.spec_from_file_location(_MODULE_NAME, path)
-    if specification is None or specification.loader is None:
-        raise ImportError(f"{path.name} is no Python file")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[_MODULE_NAME] = module
-    specification.loader.exec_module(module)
+    module = forms.import_candidate(str(path))
     forms.entry_points(module)
     return module
 

@@ -18,6 +18,7 @@ from .compare import compare
 from .device import Device
 from .draws import transform
 from .expected import Expected
+from .failures import lost_the_device
 from .outputs import distances, leaves
 from .tolerance import Distance, chunks
 from .trees import map_tensors, tensors_of
@@ -128,7 +129,7 @@ class DoubleRuns:
             try:
                 moved = distances(baseline, self._runs.results(transform(inputs, "nudged", self._device.torch, seed)[0]))
             except WorkerError as error:
-                if "CUDA error" in error.message:
+                if lost_the_device(error):
                     raise
                 break
             if len(moved) == len(apart) and all(one.is_noise(other) for one, other in zip(apart, moved) if one.is_doubtful):

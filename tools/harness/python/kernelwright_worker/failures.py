@@ -30,6 +30,11 @@ def describe(error: BaseException, kind: str, phase: str, own: Callable[[str], b
     return WorkerError(kind, phase, first + advice + newline + rest, condense(text, TRACEBACK_LIMIT))
 
 
+def lost_the_device(error: BaseException) -> bool:
+    """Whether the GPU has reported an error that ends all use of it by this process, as CUDA and torch word them: nothing that comes after it is an answer."""
+    return "CUDA error" in str(error)
+
+
 def _keep_own_frames(summary: traceback.TracebackException, own: Callable[[str], bool], seen: set[int]) -> None:
     """Drops the frames of libraries and of the harness; where none is left, the innermost two of libraries stay."""
     if id(summary) in seen:

@@ -5,8 +5,12 @@ Both roles put the same adapter around what they run, so that both are asked for
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -16,6 +20,9 @@ from .channel import WorkerError
 from .trees import Untransportable, map_tensors, tensors_of
 
 _COMPILED = "_orig_mod."
+
+#: What a candidate's file is called where it is imported.
+CANDIDATE_MODULE = "kernelwright_candidate"
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,17 @@ class Form:
         if self.numpy:
             return Numpy(target, device)
         return target if self.gradients is None else Training(target, self.gradients)
+
+
+def import_candidate(path: str) -> ModuleType:
+    """Imports a candidate's file. It is in `sys.modules` while it runs: decorators of dataclasses and of Triton look there."""
+    specification = importlib.util.spec_from_file_location(CANDIDATE_MODULE, path)
+    if specification is None or specification.loader is None:
+        raise ImportError(f"{os.path.basename(path)} is no Python file")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[CANDIDATE_MODULE] = module
+    specification.loader.exec_module(module)
+    return module
 
 
 def entry_points(module: object) -> tuple[Callable[..., Any] | None, Callable[..., Any] | None]:

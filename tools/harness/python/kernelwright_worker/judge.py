@@ -1,4 +1,4 @@
-"""What candidates gave, against what the reference gives. It comes as bytes, checked before they are read."""
+"""What candidates gave, against what the reference gives. Outputs arrive as bytes, which are checked before they are read."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from .channel import WorkerError
 from .compare import CHOSEN, Comparison, compare
 from .device import Device
 from .expected import Expected, NanRule
+from .failures import lost_the_device
 from .outputs import agree
 from .paths import GRADIENTS
 from .reference import Expectation, Reference
@@ -148,7 +149,7 @@ class Judge:
             if result.mismatches and self._says_nothing(call, answer, expectation, [actual, self._reference.of_written(after or answer.inputs)], result):
                 return None
         except WorkerError as error:
-            if "CUDA error" in error.message:
+            if lost_the_device(error):
                 raise
             return None
         return result.to_json()

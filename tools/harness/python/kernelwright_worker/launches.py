@@ -23,6 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import cupti
 from .device import Device
+from .forms import CANDIDATE_MODULE
 
 #: Kernels of torch and of the libraries it calls, copies and fills, and what torch.compile generates.
 _LIBRARY_KERNEL = re.compile(
@@ -221,7 +222,7 @@ def _mapped_code() -> set[str]:
 def _triton_kernels() -> list[str]:
     """Triton kernels of the candidate that were compiled: functions of its modules, not those of torch.compile."""
     jit = sys.modules.get("triton.runtime.jit")
-    module = sys.modules.get("kernelwright_candidate")
+    module = sys.modules.get(CANDIDATE_MODULE)
     if jit is None or module is None:
         return []
     names = []

@@ -55,11 +55,11 @@ class Recipe:
         scale = value.get("scale", 1.0) if isinstance(value, dict) else None
         numbers = [value.get(name, 0) for name in ("roll", "rotate", "stir", "draw")] if isinstance(value, dict) else []
         if isinstance(scale, bool) or not isinstance(scale, (int, float)) or any(type(number) is not int for number in numbers):
-            raise WorkerError("internal", "place", f"a recipe {value!r}")
+            raise WorkerError("internal", "place", f"a recipe that cannot be read: {value!r}")
         return cls(float(scale), *numbers)
 
 
-def _is_rotated(tensor: Tensor) -> bool:
+def _has_rows(tensor: Tensor) -> bool:
     """Whether rows of the tensor can be moved."""
     return can_scale(tensor) and tensor.dim() > 0 and tensor.is_contiguous() and tensor.numel() > 1
 
@@ -96,9 +96,9 @@ def _has_floating(tensors: list[Tensor]) -> bool:
 
 def _changed(tensor: Tensor, recipe: Recipe, floating: bool, device: torch.device, structure: Structure | None = None) -> Tensor:
     """A tensor as one call has it; `floating` is whether its call has floating tensors."""
-    if (recipe.rotate or recipe.stir) and (structure is not None or _is_rotated(tensor)):
+    if (recipe.rotate or recipe.stir) and (structure is not None or _has_rows(tensor)):
         return _moved_about(tensor, recipe, device, structure)
-    if _is_rotated(tensor):
+    if _has_rows(tensor):
         return _in_one_pass(tensor, recipe, device)
     copy, elements = editable_copy(tensor, device)
     scaled = can_scale(tensor)
@@ -134,7 +134,7 @@ def _room_for(tensor: Tensor, device: torch.device) -> Tensor:
 
 def _is_small(tensor: Tensor) -> bool:
     """Whether its values twice in a row take next to no memory."""
-    return _is_rotated(tensor) and tensor.numel() * tensor.dtype.itemsize <= _SMALL
+    return _has_rows(tensor) and tensor.numel() * tensor.dtype.itemsize <= _SMALL
 
 
 def _in_few_launches(tensor: Tensor, wanted: list[Recipe]) -> list[Tensor]:
@@ -151,14 +151,14 @@ def _in_few_launches(tensor: Tensor, wanted: list[Recipe]) -> list[Tensor]:
 
 def _moved_about(tensor: Tensor, recipe: Recipe, device: torch.device, structure: Structure | None) -> Tensor:
     """A tensor rotated and stirred."""
-    copy = _room_for(tensor.detach(), device) if _is_rotated(tensor) else fresh_copy(tensor.detach(), device)
+    copy = _room_for(tensor.detach(), device) if _has_rows(tensor) else fresh_copy(tensor.detach(), device)
     write_each([window_of(copy)], tensor, [recipe], structure)
     return copy.requires_grad_(tensor.requires_grad)
 
 
 def write_each(windows: list[Tensor], tensor: Tensor, wanted: list[Recipe], structure: Structure | None) -> None:
     """Writes a tensor's values into bytes that are to hold one like it, for each recipe; rotated and stirred where that can be."""
-    if structure is None and not _is_rotated(tensor):
+    if structure is None and not _has_rows(tensor):
         for window in windows:
             window.copy_(window_of(tensor.detach()))
         return
@@ -222,7 +222,7 @@ class Moves:
     def of(cls, tensor: Tensor, structure: Structure | None) -> Moves:
         """Those of a tensor; none where its elements are not to be moved at all."""
         nbytes, unit = Layout.of(tensor).nbytes, tensor.dtype.itemsize
-        if structure is not None or _is_rotated(tensor):
+        if structure is not None or _has_rows(tensor):
             return cls(nbytes // unit, unit, _rows(tensor), _singles(tensor), structure, tensor.device)
         return cls(min(nbytes, 1), nbytes, 1, 0, None, tensor.device)
 

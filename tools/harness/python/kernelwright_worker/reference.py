@@ -20,6 +20,7 @@ from .device import Device
 from .double import DoubleRuns, Gap, NoDouble
 from .draws import transform
 from .expected import Expected, Extent, NanRule
+from .failures import lost_the_device
 from .layout import admit_plain, fresh_copy
 from .outputs import agree, are_same, distances, leaves
 from .problem import Problem
@@ -143,7 +144,7 @@ class Reference:
         try:
             return self.results(*calls)
         except WorkerError as error:
-            if "CUDA error" in error.message:
+            if lost_the_device(error):
                 raise
             return None
 
@@ -276,7 +277,7 @@ class Reference:
         try:
             return self.are_far(results, self.results(transform(inputs, "nudged", self._device.torch)[0]))
         except WorkerError as error:
-            if "CUDA error" in error.message:
+            if lost_the_device(error):
                 raise
             return True
 
@@ -305,7 +306,7 @@ class Reference:
                 return True
             return self._problem.orders and any(is_within(moved, _OTHER_CHOICE) for moved in islice(self._rounded(inputs, saturated=True), _CHOICES))
         except WorkerError as error:
-            if "CUDA error" in error.message:
+            if lost_the_device(error):
                 raise
             return False
 
@@ -423,7 +424,7 @@ class Reference:
             except torch.OutOfMemoryError:
                 return
             except WorkerError as error:
-                if "CUDA error" in error.message:
+                if lost_the_device(error):
                     raise
                 return
             yield results
@@ -437,7 +438,7 @@ class Reference:
         except (NoDouble, torch.OutOfMemoryError):
             return
         except WorkerError as error:
-            if "CUDA error" in error.message:
+            if lost_the_device(error):
                 raise
             return
         yield pair

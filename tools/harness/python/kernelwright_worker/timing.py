@@ -53,8 +53,8 @@ class Batch:
         self._collect, self._freeze, self._gc_disable, self._gc_enable = gc.collect, gc.freeze, gc.disable, gc.enable
         self._clock, self._no_grad = perf_counter_ns, torch.no_grad
 
-    def place(self, specifications: object, base_inputs: Callable[[int], list[Any]]) -> int:
-        """Drops the last batch and makes the inputs of the next, or room for them; their size in bytes."""
+    def place(self, specifications: object, base_inputs: Callable[[int], list[Any]]) -> None:
+        """Drops the last batch and makes the inputs of the next, or room for them."""
         if not isinstance(specifications, list):
             raise WorkerError("internal", "place", "`entries` is no list")
         self._drop()
@@ -74,8 +74,6 @@ class Batch:
         self._grow(len(specifications))
         self._device.flush_cache()
         self._device.synchronize()
-        sizes = {base: sum(tensor.numel() * tensor.dtype.itemsize for tensor in tensors_of(inputs)) for base, inputs in bases.items()}
-        return sum(sizes[item["base"]] for item in specifications)
 
     def refill(self, wanted: dict[int, Recipe], like: list[Any], structures: Sequence[Structure | None]) -> None:
         """Drops the last batch and gives every entry these inputs by its recipe, in their order and in the memory that rooms have: as the candidate's are. They have to

@@ -266,7 +266,7 @@ def dtype_named(name: object) -> torch.dtype:
     """The opposite of `dtype_name`."""
     dtype = getattr(torch, name, None) if isinstance(name, str) else None
     if not isinstance(dtype, torch.dtype):
-        raise Untransportable(f"a dtype {name!r}")
+        raise Untransportable(f"no dtype of torch: {name!r}")
     return dtype
 
 

@@ -21,6 +21,7 @@ from .compare import Size, is_rounding_alone, sizes
 from .device import Device
 from .draws import LABELS, SPIKES, can_block, transform
 from .expected import NanRule
+from .failures import lost_the_device
 from .layout import Layout, can_scale, same_bits
 from .outputs import agree, leaves
 from .problem import Problem
@@ -122,7 +123,7 @@ class Trials:
         try:
             inputs, skipped = self._transformed(self._problem.inputs(seed, self._device), self.kind(entry), seed)
         except WorkerError as error:
-            if "CUDA error" in error.message:
+            if lost_the_device(error):
                 raise
             return own
         return inputs if skipped is None and _are_alike(own, inputs) else own
@@ -212,7 +213,7 @@ class Trials:
             after = self._reference.results(inputs)
             shows = not agree(before, after) and all(no_answer(results, "problem") is None for results in (before, after))
         except WorkerError as error:
-            if "CUDA error" in error.message:
+            if lost_the_device(error):
                 raise
             shows = False
         if not shows:
@@ -229,11 +230,11 @@ class Trials:
             if entry == 0:
                 raise
             self.forget([entry])
-            return {"skipped": _NO_ROOM, "double": False}
+            return {"skipped": _NO_ROOM}
         except WorkerError as error:
-            if kind == "problem" or "CUDA error" in error.message:
+            if kind == "problem" or lost_the_device(error):
                 raise
-            return {"skipped": f"the reference does not run on it: {error.message}", "double": False}
+            return {"skipped": f"the reference does not run on it: {error.message}"}
         if kind == "problem":
             self._sizes = sizes(expectation.outputs.baseline, "output")
             expectation.outputs.looks_at_small = True
@@ -272,7 +273,7 @@ class Trials:
             self._expected[entry] = expectation
         worthless = kind == "problem" and is_rounding_alone(expectation.outputs)
         decides = reason is None and self._decides(kind, entry, expectation.outputs.baseline)
-        return {"skipped": reason, "double": expectation.double, "rounding_decides": worthless, "decides": decides}
+        return {"skipped": reason, "rounding_decides": worthless, "decides": decides}
 
     def bears_biases(self, inputs: list[Any], baseline: Any) -> bool:
         """Whether a draw with columns far above and below what they were says something."""
@@ -300,7 +301,7 @@ class Trials:
         except torch.OutOfMemoryError:
             return {"calls": 0, "skipped": _NO_ROOM}
         except WorkerError as error:
-            if "CUDA error" in error.message:
+            if lost_the_device(error):
                 raise
             return {"calls": 0, "skipped": f"the reference does not run so often: {error.message}"}
         self._expected.update(zip(entries, expectations))
@@ -344,7 +345,7 @@ class Trials:
         except torch.OutOfMemoryError:
             return None
         except WorkerError as error:
-            if "CUDA error" in error.message:
+            if lost_the_device(error):
                 raise
             return None
 

@@ -86,7 +86,6 @@ class Trusted:
                 "init": tree,
                 "tensors": entries,
                 "state": state,
-                "has_state": bool(state),
                 "sets": problem.sets(),
                 "turns_tf32_on": turns_tf32_on,
                 "form": problem.form.to_json(),
@@ -204,7 +203,8 @@ class _Loaded:
         return {"first_call_ns": first_call_ns}
 
     def place(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        return {"bytes": self._batch.place(body["entries"], self._trials.base)}
+        self._batch.place(body["entries"], self._trials.base)
+        return {}
 
     def refill(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """Places an entry's inputs, moved about for each call, in memory that earlier batches have used."""
@@ -235,7 +235,7 @@ class _Loaded:
             if is_stirred and has_integers and self._reference.wavers(without_structure(_with_parts_twice)):
                 return {"takes": False}
         except Exception as error:  # what a reference raises for inputs that it was not written for is its own affair
-            if "CUDA error" in str(error):
+            if failures.lost_the_device(error):
                 raise
             return {"takes": False}
         most = _not_finite(own) + sum(tensor.numel() for tensor in floating(own)) // 8
@@ -359,7 +359,7 @@ def main(channel: Channel) -> None:
             kind = "memory"
         else:
             # A kernel of the reference has failed while others were submitted: it is told of by whoever waits for the device next.
-            kind = "problem_run" if "CUDA error" in str(error) else "internal"
+            kind = "problem_run" if failures.lost_the_device(error) else "internal"
         return failures.describe(error, kind, op, lambda name: name.startswith(here))
 
     serve(channel, Trusted().handlers(), unexpected)

@@ -93,17 +93,18 @@ class Untrusted:
             self._batch.foresee(size["inputs"], size["outputs"])
         # Until calls are timed, also between them: a thread may allocate what the next one returns.
         self._device.poison_heap()
-        return {"import_ns": self._candidate.import_file()}
+        self._candidate.import_file()
+        return {}
 
     def construct(self, body: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         candidate, _device, _batch = self._built("construct")
         tensors = self._received(body, fds)
         state = [(name, tensors[place["tensor"]]) for name, place in body["state"]]
         init = decoded(body["init"], [_fresh_copy(tensor, tensor.device) for tensor in tensors])
-        constructed = candidate.construct(init, state, Form.parse(body.get("form")), OtherState.parse(body.get("vary")), bool(body.get("carries_state")))
+        unmatched = candidate.construct(init, state, Form.parse(body.get("form")), OtherState.parse(body.get("vary")), bool(body.get("carries_state")))
         if self._integrity is not None:
             self._integrity.calls_begin()
-        return constructed
+        return {"unmatched": unmatched}
 
     def vary(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         candidate, device, _batch = self._built("vary")
@@ -132,9 +133,9 @@ class Untrusted:
         candidate, device, _batch = self._built("run")
         self._kept = []
         inputs = self._of(body["entry"])
-        outputs, nanoseconds = candidate.run(inputs, bool(body.get("poison")), tensors_of(inputs), bool(body.get("goes_on")))
+        outputs = candidate.run(inputs, bool(body.get("poison")), tensors_of(inputs), bool(body.get("goes_on")))
         device.make_room(_HALF)
-        return {**self._located(candidate, outputs), "ns": nanoseconds, "missed": candidate.missed}
+        return {**self._located(candidate, outputs), "missed": candidate.missed}
 
     def place(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         _candidate, device, batch = self._built("place")
@@ -146,9 +147,9 @@ class Untrusted:
             batch.settle()
             self._settled = True
         device.note_flags()
-        size = batch.place(body["entries"], self._of)
+        batch.place(body["entries"], self._of)
         device.set_flags()
-        return {"bytes": size, "counter": batch.counter(), **self._locations(batch.all_inputs(), device)}
+        return {"counter": batch.counter(), **self._locations(batch.all_inputs(), device)}
 
     def time(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         candidate, _device, batch = self._built("time")

@@ -57,7 +57,7 @@ class Evaluation(WorkerCase):
                 loaded = self.prepare(trusted, untrusted, PROBLEM, HONEST, device)
                 self.assertEqual(loaded["inputs"], ["float32[64, 32]"])
                 self.assertIsNone(loaded["degenerate"])
-                self.assertEqual(loaded["constructed"]["matched"], 3)
+                self.assertEqual(loaded["constructed"]["unmatched"], [])
                 for entry, kind in enumerate(["problem", "scaled", "small", "shifted", "structured", "special"]):
                     result = self.trial(trusted, untrusted, entry, kind)
                     self.assertEqual(result.get("mismatches"), [], (kind, result))
@@ -69,10 +69,10 @@ class Evaluation(WorkerCase):
         trusted.ask("baseline", kind="eager", limit_s=60)
         entries = [{"entry": 100 + i, "base": 0, "recipe": {"scale": 1.0 - 0.1 * i, "roll": i}} for i in range(3)]
         for worker in (trusted, untrusted):
-            self.assertEqual(worker.ask("place", entries=entries)["bytes"], 3 * 64 * 32 * 4)
+            worker.ask("place", entries=entries)
         self.assertGreater(trusted.ask("time", kind="eager")["inner_ns"], 0)
         self.assertGreater(untrusted.ask("time")["inner_ns"], 0)
-        self.assertGreaterEqual(untrusted.ask("place", entries=entries)["bytes"], 0)
+        untrusted.ask("place", entries=entries)
         untrusted.ask("time")
         held = untrusted.ask("held")
         untrusted.stop()

@@ -27,6 +27,9 @@ pub(crate) enum ChannelError {
     /// The other end is closed.
     #[error("the worker closed its channel")]
     Closed,
+    /// A message to be sent is longer than any may be.
+    #[error("a message of {0} bytes is too long")]
+    TooLong(usize),
     /// What arrived is no message.
     #[error("{0}")]
     Malformed(String),
@@ -69,7 +72,7 @@ impl Channel {
     pub(crate) async fn send(&mut self, value: &Value, fds: &[BorrowedFd<'_>]) -> Result<(), ChannelError> {
         let text = serde_json::to_vec(value).map_err(|error| ChannelError::Malformed(error.to_string()))?;
         if text.len() > MESSAGE_LIMIT {
-            return Err(ChannelError::Malformed(format!("a message of {} bytes is too long", text.len())));
+            return Err(ChannelError::TooLong(text.len()));
         }
         let mut frame = (text.len() as u32).to_le_bytes().to_vec();
         frame.extend(text);

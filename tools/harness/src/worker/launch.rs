@@ -33,7 +33,7 @@ pub enum Role {
     Compile,
     /// Tells what one candidate has torch build, or makes one part of it; never believed, and confined.
     Builder,
-    /// Forks the others; see [`Nursery`]. Believed: it runs nothing but imports.
+    /// Forks the others; see [`Nursery`]. Believed: it imports and builds Triton's launchers, and runs no problem and no candidate.
     Nursery,
 }
 
@@ -119,7 +119,7 @@ impl LaunchError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Refused(_) => "repair the torch installation, or name another Python with KERNELWRIGHT_PYTHON",
-            _ => "run `kernelwright doctor`; RUST_LOG=debug shows what was started",
+            _ => "run `kernelwright doctor`, which starts a worker in the same way and says what is wrong",
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -80,6 +81,40 @@ impl WorkerLog {
     }
 }
 
+/// The folder `logs` of the cache folder, where the workers of one server leave theirs, the newest of all servers' only.
+#[derive(Debug)]
+pub struct WorkerLogs {
+    folder: PathBuf,
+    prefix: &'static str,
+    number: AtomicU32,
+}
+
+impl WorkerLogs {
+    /// How many logs are kept.
+    const KEPT: usize = 200;
+    /// After how many new ones the oldest go.
+    const MORE: u32 = 50;
+    /// Where a report finds the log that belongs to it.
+    pub const HINT: &'static str =
+        "report this with the newest file in the folder `logs` of the cache folder, ~/.cache/kernelwright unless told otherwise";
+
+    /// Logs below a cache folder, whose names begin with `prefix`. Nothing is written before the first is asked for.
+    #[must_use]
+    pub fn below(cache_dir: &Path, prefix: &'static str) -> Self {
+        Self { folder: cache_dir.join("logs"), prefix, number: AtomicU32::new(0) }
+    }
+
+    /// The log of one more worker.
+    #[must_use]
+    pub fn next(&self) -> WorkerLog {
+        let number = self.number.fetch_add(1, Ordering::Relaxed);
+        if number.is_multiple_of(Self::MORE) {
+            WorkerLog::prune(&self.folder, Self::KEPT);
+        }
+        WorkerLog::at(self.folder.join(format!("{}{}-{number:04}.log", self.prefix, std::process::id())))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};
@@ -112,5 +147,18 @@ mod tests {
             WorkerLog::prune(folder.path(), 1);
         }
         WorkerLog::prune(&folder.path().join("nowhere"), 1);
+    }
+
+    #[test]
+    fn the_newest_logs_are_kept() {
+        let cache = tempfile::tempdir().unwrap();
+        let logs = WorkerLogs::below(cache.path(), "compile-");
+        let all = || std::fs::read_dir(cache.path().join("logs")).unwrap().count();
+        for _ in 0..=WorkerLogs::KEPT {
+            logs.next().open().unwrap();
+        }
+        assert!(all() <= WorkerLogs::KEPT + 1, "{}", all());
+        let log = logs.next();
+        assert!(log.path().file_name().unwrap().to_str().unwrap().starts_with("compile-"), "{}", log.path().display());
     }
 }

@@ -25,7 +25,7 @@ use tokio::time::error::Elapsed;
 pub use halt::{Asked, Halted, Part};
 pub use kept_nursery::KeptNursery;
 pub use launch::{Launch, LaunchError, Ready, Role};
-pub use log::WorkerLog;
+pub use log::{WorkerLog, WorkerLogs};
 pub use memory::{Arena, Filling, Piece, Window};
 pub use nursery::Nursery;
 pub use process::{Exit, FreezeError, supervise};
@@ -53,6 +53,12 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    /// Whether a GPU has reported an error that ends all use of it by that process (`failures.py` tells it in the same way).
+    #[must_use]
+    pub fn lost_the_device(&self) -> bool {
+        self.message.contains("CUDA error")
+    }
+
     /// What to try where the user's problem is what was refused, in a sentence.
     #[must_use]
     pub fn problem_hint(&self) -> &'static str {
@@ -88,6 +94,9 @@ pub enum AskError {
     /// The worker answered that it cannot.
     #[error("{}", .0.message)]
     Refused(Refusal),
+    /// The question is longer than a message may be, in bytes; it was not sent.
+    #[error("a question of {0} bytes is too long")]
+    TooLong(usize),
     /// What came back is not an answer to this question; a candidate may have written to the channel.
     #[error("{0}")]
     Violation(String),
@@ -316,6 +325,7 @@ impl Worker {
         self.owes = Owes::Confusion;
         match self.channel.send(question, fds).await {
             Err(ChannelError::Io(_)) | Ok(()) => {}
+            Err(ChannelError::TooLong(bytes)) => return Err(AskError::TooLong(bytes)),
             Err(error) => return Err(AskError::Violation(error.to_string())),
         }
         self.owes = Owes::Answer;
@@ -466,7 +476,7 @@ async fn next(channel: &mut Channel, group: &Group) -> Result<Message, AskError>
     };
     match received {
         Ok(message) => Ok(message),
-        Err(ChannelError::Malformed(detail)) => Err(AskError::Violation(detail)),
+        Err(error @ (ChannelError::Malformed(_) | ChannelError::TooLong(_))) => Err(AskError::Violation(error.to_string())),
         Err(ChannelError::Closed | ChannelError::Io(_)) => match tokio::time::timeout(Duration::from_secs(5), group.exited()).await {
             Ok(exit) => Err(AskError::Ended(exit)),
             Err(_) => Err(AskError::Violation("the channel was closed by a worker that still runs".to_owned())),
