@@ -10,10 +10,10 @@
 //!
 //! Nothing of its verdict is checked here, and every verdict says so. What it writes to its standard error goes to a log.
 
-use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use kernelwright_harness::WorkerLog;
 use kernelwright_protocol::{
     Baseline, BaselineKind, BaselineReport, CandidateId, Correct, Evaluation, Fault, Finding, Nanoseconds, NotMeasured, ProblemId, Sandbox,
     Severity, Target, Timing, Trials, Verdict,
@@ -21,8 +21,10 @@ use kernelwright_protocol::{
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt as _;
-use tokio::process::Command;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{ChildStdout, Command};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::{EvaluateError, EvaluateRequest};
 
@@ -73,7 +75,7 @@ impl TimeUnit {
 }
 
 /// Asks the command for a verdict. Dropping the future kills it with everything it has started.
-pub(crate) async fn evaluate(command: &str, request: &EvaluateRequest, log: &Path) -> Result<Evaluation, EvaluateError> {
+pub(crate) async fn evaluate(command: &str, request: &EvaluateRequest, log: &WorkerLog) -> Result<Evaluation, EvaluateError> {
     let started = Instant::now();
     let options = &request.options;
     let question = json!({
@@ -104,7 +106,7 @@ pub(crate) async fn evaluate(command: &str, request: &EvaluateRequest, log: &Pat
 }
 
 /// What a candidate has to beat, by the command's own figures for the problem as its own candidate.
-pub(crate) async fn measure_baseline(command: &str, request: &EvaluateRequest, log: &Path) -> Result<BaselineReport, EvaluateError> {
+pub(crate) async fn measure_baseline(command: &str, request: &EvaluateRequest, log: &WorkerLog) -> Result<BaselineReport, EvaluateError> {
     let evaluation = evaluate(command, request, log).await?;
     let unmeasured = |reason: String| Baseline {
         kind: BaselineKind::Eager,
@@ -189,12 +191,9 @@ fn complete(mut value: Value, request: &EvaluateRequest) -> Result<Evaluation, s
     serde_json::from_value(value)
 }
 
-async fn ask(command: &str, question: &Value, log: &Path, limit: Duration) -> Result<String, EvaluateError> {
+async fn ask(command: &str, question: &Value, log: &WorkerLog, limit: Duration) -> Result<String, EvaluateError> {
     let failed = |source| EvaluateError::CommandStart { command: command.to_owned(), source };
-    if let Some(folder) = log.parent() {
-        tokio::fs::create_dir_all(folder).await.map_err(failed)?;
-    }
-    let messages = std::fs::File::create(log).map_err(failed)?;
+    let messages = log.open().map_err(failed)?;
     let mut child = Command::new("/bin/sh")
         .arg("-c")
         .arg(command)
@@ -204,7 +203,7 @@ async fn ask(command: &str, question: &Value, log: &Path, limit: Duration) -> Re
         .process_group(0)
         .spawn()
         .map_err(failed)?;
-    let _group = Group(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
+    let group = Group(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
     let stdin = child.stdin.take();
     let write = async {
         if let Some(mut stdin) = stdin {
@@ -212,16 +211,54 @@ async fn ask(command: &str, question: &Value, log: &Path, limit: Duration) -> Re
             let _ = stdin.write_all(question.to_string().as_bytes()).await;
         }
     };
-    let run = async { tokio::join!(write, child.wait_with_output()).1 };
+    let ended = CancellationToken::new();
+    let answer = AbortOnDropHandle::new(tokio::spawn(read(child.stdout.take(), ended.clone())));
+    let run = async { tokio::join!(write, child.wait()).1 };
     let slow = |_| EvaluateError::CommandSlow { command: command.to_owned(), limit };
-    let output = tokio::time::timeout(limit, run).await.map_err(slow)?.map_err(failed)?;
-    if !output.status.success() {
-        let messages = tokio::fs::read_to_string(log).await.unwrap_or_default();
-        let last = messages.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it printed nothing").to_owned();
-        let status = output.status.to_string();
-        return Err(EvaluateError::CommandFailed { command: command.to_owned(), status, last, log: log.to_path_buf() });
+    let status = tokio::time::timeout(limit, run).await.map_err(slow)?.map_err(failed)?;
+    // What it has left in the background may keep its output open.
+    drop(group);
+    ended.cancel();
+    let answer = answer.await.unwrap_or_default();
+    if !status.success() {
+        let messages = log.tail(MESSAGES);
+        let last = |text: &str| text.lines().rfind(|line| !line.trim().is_empty()).map(beginning);
+        let last = last(&messages).or_else(|| last(&answer)).unwrap_or_else(|| "it printed nothing".to_owned());
+        let status = status.to_string();
+        return Err(EvaluateError::CommandFailed { command: command.to_owned(), status, last, log: log.path().to_path_buf() });
     }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    log.shorten();
+    Ok(answer)
+}
+
+/// The longest answer that is read, in bytes.
+const ANSWER: u64 = 16 << 20;
+
+/// How much of a command's messages is looked at for the last one, in bytes.
+const MESSAGES: u64 = 64 << 10;
+
+/// How long after its end the rest of an answer is waited for.
+const REST: Duration = Duration::from_secs(1);
+
+/// What the command answers, up to the end of its output, or to a silence after its own end: a daemon that it has started keeps the output open.
+async fn read(stdout: Option<ChildStdout>, ended: CancellationToken) -> String {
+    let mut answer = Vec::new();
+    if let Some(stdout) = stdout {
+        let mut stdout = stdout.take(ANSWER);
+        loop {
+            let silence = async {
+                ended.cancelled().await;
+                tokio::time::sleep(REST).await;
+            };
+            tokio::select! {
+                biased;
+                // What cannot be read is no answer, which is told of where it is parsed.
+                read = stdout.read_buf(&mut answer) => if read.is_err() || matches!(read, Ok(0)) { break },
+                () = silence => break,
+            }
+        }
+    }
+    String::from_utf8_lossy(&answer).into_owned()
 }
 
 /// Ends whatever the command has left behind.
@@ -261,7 +298,7 @@ mod tests {
     async fn asked(command: &str) -> Result<Evaluation, EvaluateError> {
         let folder = tempfile::tempdir().unwrap();
         let request = identity("class Model: ...", "p.py", Target::CPU, false);
-        evaluate(command, &request, &folder.path().join("logs/command.log")).await
+        evaluate(command, &request, &WorkerLog::at(folder.path().join("logs/command.log"))).await
     }
 
     #[tokio::test]
@@ -293,12 +330,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_a_command_leaves_in_the_background_does_not_hold_its_answer() {
+        let began = Instant::now();
+        let answer = r#"{"error": "no"}"#;
+        for left in ["sleep 60 &", "setsid sleep 60 &"] {
+            assert_eq!(asked(&format!("{left} echo '{answer}'")).await.unwrap().verdict.status(), "faulted");
+        }
+        assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
+    }
+
+    #[tokio::test]
     async fn a_command_that_does_not_keep_to_the_rules_is_an_error_and_no_verdict() {
         let reason = |command: &'static str| async move { asked(command).await.unwrap_err().to_string() };
         assert_eq!(
             reason("echo no torch >&2; exit 3").await,
             "the evaluator's command `echo no torch >&2; exit 3` failed (exit status: 3): no torch"
         );
+        let unsure = "echo '{\"speedup\": 2}'; exit 3";
+        assert!(reason(unsure).await.ends_with("failed (exit status: 3): {\"speedup\": 2}"), "{}", reason(unsure).await);
         assert!(reason("echo fine").await.starts_with("the answer of the evaluator's command `echo fine` is not understood: expected"));
         assert!(reason("echo '{\"speedup\": 2}'").await.contains("neither an error nor a speedup with both times"));
     }

@@ -37,7 +37,7 @@ pub enum EvaluateError {
         limit: Duration,
     },
     /// The problem ends its process, twice in a row.
-    #[error("the problem's process ended ({exit}): {tail}")]
+    #[error("the problem's process ended ({exit}){}", told(tail))]
     ProblemCrashed {
         /// How.
         exit: Exit,
@@ -113,6 +113,11 @@ pub enum EvaluateError {
     Memory(std::io::Error),
 }
 
+/// The end of what a process printed, behind what became of it.
+fn told(tail: &str) -> String {
+    if tail.trim().is_empty() { ", and printed nothing".to_owned() } else { format!(": {tail}") }
+}
+
 impl EvaluateError {
     /// A stable word for programs.
     #[must_use]
@@ -143,7 +148,8 @@ impl EvaluateError {
             Self::NoDevice(_) => "use the target `cpu`, or a machine with that device and a torch built for it",
             Self::Problem(refusal) => refusal.problem_hint(),
             Self::ProblemSlow { .. } => "make the problem smaller",
-            Self::ProblemCrashed { .. } => "run the problem by hand; if memory runs out, make it smaller",
+            Self::ProblemCrashed { exit: Exit::Signal(9), .. } => "make the problem smaller: memory has probably run out",
+            Self::ProblemCrashed { .. } => "run the problem by hand: its own code ends the process, or a library that it calls does",
             Self::DeviceHidden(_) => "the sandbox hides something the driver needs: report the driver's version and `kernelwright doctor`",
             Self::NoDeepCheck { fix, .. } => fix,
             Self::Protocol(_) | Self::TooLong(_) | Self::Task(_) | Self::BaseDraw(_) => WorkerLogs::HINT,

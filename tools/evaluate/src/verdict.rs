@@ -116,7 +116,7 @@ pub(crate) fn judge(phase: Phase, error: AskError, log: &WorkerLog) -> Stop {
         phase: phase.as_str().to_owned(),
         summary: one_line(&summary),
         diagnostics: diagnostics(traceback, &log.tail(2 * DIAGNOSTICS as u64)),
-        log: Some(log.path().display().to_string()),
+        log: log.told().map(|path| path.display().to_string()),
     };
     let verdict = match error {
         AskError::Deadline { limit, .. } => Verdict::TimedOut { phase: phase.limited().to_owned(), limit_ns: limit.into() },

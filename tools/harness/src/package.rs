@@ -1,12 +1,14 @@
 //! The Python package that runs kernels: embedded here, unpacked once per content, run by the user's interpreter.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fs, io};
 
 use include_dir::{Dir, DirEntry, include_dir};
 use kernelwright_protocol::ContentHash;
 
 use crate::HarnessError;
+use crate::scratch::random_name;
 
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/python");
 
@@ -23,19 +25,24 @@ impl Package {
     pub fn unpack(cache: &Path) -> Result<Self, HarnessError> {
         let files = sources(&EMBEDDED);
         let folder = cache.join(format!("worker-{}", digest(&files)));
-        if folder.is_dir() {
+        if is_whole(&folder, &files) {
             return Ok(Self { folder });
         }
-        let partial = cache.join(format!("worker-partial-{}-{:?}", std::process::id(), std::thread::current().id()));
-        for (name, content) in &files {
-            let path = partial.join(name);
-            let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, content));
-            written.map_err(|source| HarnessError::Write { path, source })?;
-        }
-        if let Err(source) = fs::rename(&partial, &folder) {
+        sweep(cache);
+        let partial = cache.join(format!("{PARTIAL}{}-{:016x}", std::process::id(), random_name()));
+        let unpacked = write_all(&partial, &files).and_then(|()| {
+            // What a power cut or a full disk has left of it: moved away, since workers of other processes may run out of it.
+            if folder.exists() {
+                let damaged = partial.with_extension("damaged");
+                fs::rename(&folder, &damaged).and_then(|()| fs::remove_dir_all(&damaged)).map_err(|source| failed(&folder, source))?;
+            }
+            fs::rename(&partial, &folder).map_err(|source| failed(&folder, source))
+        });
+        if let Err(error) = unpacked {
             let _ = fs::remove_dir_all(&partial);
-            if !folder.is_dir() {
-                return Err(HarnessError::Write { path: folder, source });
+            // Another process may have done the same at the same time.
+            if !is_whole(&folder, &files) {
+                return Err(error);
             }
         }
         Ok(Self { folder })
@@ -57,6 +64,41 @@ impl Package {
     #[must_use]
     pub fn entry(&self) -> PathBuf {
         self.folder.join("worker.py")
+    }
+}
+
+/// How the names of folders begin that are being unpacked.
+const PARTIAL: &str = "worker-partial-";
+
+/// After so long nobody unpacks any more.
+const ABANDONED: Duration = Duration::from_secs(3600);
+
+/// Whether a folder holds every file as it is embedded here: a verdict by half a package would blame the candidate for it.
+fn is_whole(folder: &Path, files: &[(&Path, &[u8])]) -> bool {
+    files.iter().all(|(name, content)| fs::read(folder.join(name)).is_ok_and(|found| found == *content))
+}
+
+fn write_all(folder: &Path, files: &[(&Path, &[u8])]) -> Result<(), HarnessError> {
+    for (name, content) in files {
+        let path = folder.join(name);
+        let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, content));
+        written.map_err(|source| failed(&path, source))?;
+    }
+    Ok(())
+}
+
+fn failed(path: &Path, source: io::Error) -> HarnessError {
+    HarnessError::Write { path: path.to_path_buf(), source }
+}
+
+/// Removes what processes have left that ended while they unpacked.
+fn sweep(cache: &Path) {
+    let is_abandoned = |entry: &fs::DirEntry| {
+        let age = entry.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
+        entry.file_name().to_string_lossy().starts_with(PARTIAL) && age.is_some_and(|age| age > ABANDONED)
+    };
+    for entry in fs::read_dir(cache).into_iter().flatten().flatten().filter(is_abandoned) {
+        let _ = fs::remove_dir_all(entry.path());
     }
 }
 
@@ -95,6 +137,23 @@ mod tests {
         let first = Package::unpack(cache.path()).unwrap();
         assert!(first.entry().is_file());
         assert_eq!(first.folder(), Package::unpack(cache.path()).unwrap().folder());
+        assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_damaged_package_is_unpacked_again() {
+        let cache = tempfile::tempdir().unwrap();
+        let package = Package::unpack(cache.path()).unwrap();
+        let compare = package.folder().join("kernelwright_worker/compare.py");
+        let whole = fs::read(&compare).unwrap();
+        for damage in [Some(&whole[..100]), None] {
+            match damage {
+                Some(half) => fs::write(&compare, half).unwrap(),
+                None => fs::remove_file(&compare).unwrap(),
+            }
+            Package::unpack(cache.path()).unwrap();
+            assert_eq!(fs::read(&compare).unwrap(), whole);
+        }
         assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 1);
     }
 }

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use kernelwright_protocol::Bytes;
 use rustix::fs::{FlockOperation, Mode, OFlags, ResolveFlags, flock, openat2};
@@ -16,6 +17,9 @@ use crate::{HarnessError, surroundings};
 pub fn default_cache() -> PathBuf {
     surroundings::cache_folder()
 }
+
+/// No folder is without its lock for as long as this where there are locks.
+const UNLOCKED: Duration = Duration::from_secs(60);
 
 /// A private folder, removed with everything in it when this is dropped.
 #[derive(Debug)]
@@ -39,15 +43,21 @@ impl Scratch {
         Ok(Self { folder, _lock: lock })
     }
 
-    /// Removes what supervisors that were killed have left below `cache`: folders of no process of this machine, or of this container, that nobody has locked.
+    /// Removes what supervisors have left below `cache` that were killed, or ended in haste: folders that nobody has locked. Those of a process of this number
+    /// only when they are old: it may be about to lock them, and in containers all processes have the same number.
     pub fn sweep(cache: &Path) {
         let is_free =
             |folder: &Path| File::open(folder).is_ok_and(|opened| flock(&opened, FlockOperation::NonBlockingLockExclusive).is_ok());
+        let is_old = |entry: &fs::DirEntry| {
+            let made = entry.metadata().and_then(|meta| meta.modified()).ok();
+            made.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > UNLOCKED)
+        };
         let Ok(entries) = fs::read_dir(cache.join("scratch")) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();
             let owner = name.to_str().and_then(|name| name.split_once('-')).and_then(|(pid, _)| pid.parse::<u32>().ok());
-            if owner.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) && is_free(&entry.path()) {
+            let is_left = |pid: u32| !Path::new("/proc").join(pid.to_string()).exists() || is_old(&entry);
+            if owner.is_some_and(is_left) && is_free(&entry.path()) {
                 let _ = remove_tree(&entry.path());
             }
         }
@@ -129,6 +139,18 @@ mod tests {
         drop(scratch);
         Scratch::sweep(cache.path());
         assert!(!elsewhere.exists());
+    }
+
+    #[test]
+    fn what_a_process_of_the_same_number_has_left_is_swept_when_it_is_old() {
+        let cache = tempfile::tempdir().unwrap();
+        let left = cache.path().join(format!("scratch/{}-02", std::process::id()));
+        fs::create_dir_all(&left).unwrap();
+        Scratch::sweep(cache.path());
+        assert!(left.exists(), "it may be about to be locked");
+        File::open(&left).unwrap().set_modified(std::time::SystemTime::now() - 2 * UNLOCKED).unwrap();
+        Scratch::sweep(cache.path());
+        assert!(!left.exists());
     }
 
     #[test]

@@ -24,7 +24,8 @@ impl Evaluator {
     ) -> Result<BaselineReport, EvaluateError> {
         if let Some(command) = &self.inner.settings.command {
             say("asking the evaluator's command");
-            return command::measure_baseline(command, &command::identity(source, name, target, tf32), &self.command_log()).await;
+            return command::measure_baseline(command, &command::identity(source, name, target, tf32), &self.inner.command_logs.next())
+                .await;
         }
         let workshop = self.workshop().await?;
         let Device { target, shelf: mut loaded } = self.inner.devices.take(&self.inner.devices.choices(target)).await;

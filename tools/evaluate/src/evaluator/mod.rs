@@ -6,10 +6,10 @@ mod case;
 mod judgement;
 mod other_state;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use kernelwright_harness::WorkerLogs;
 use kernelwright_protocol::{Evaluation, Target};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +32,7 @@ struct Inner {
     settings: Settings,
     workshop: OnceCell<Workshop>,
     devices: Devices,
+    command_logs: WorkerLogs,
     /// Counts uses, to tell whether one has been the last for long.
     uses: AtomicU64,
 }
@@ -43,7 +44,8 @@ impl Evaluator {
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         kernelwright_harness::supervise();
-        let inner = Inner { settings, workshop: OnceCell::new(), devices: Devices::default(), uses: AtomicU64::new(0) };
+        let command_logs = WorkerLogs::below(&settings.cache_dir, "command-");
+        let inner = Inner { settings, command_logs, workshop: OnceCell::new(), devices: Devices::default(), uses: AtomicU64::new(0) };
         Self { inner: Arc::new(inner) }
     }
 
@@ -72,18 +74,12 @@ impl Evaluator {
     ) -> Result<Evaluation, EvaluateError> {
         if let Some(command) = &self.inner.settings.command {
             say("asking the evaluator's command");
-            return until(cancelled, command::evaluate(command, request, &self.command_log())).await?;
+            return until(cancelled, command::evaluate(command, request, &self.inner.command_logs.next())).await?;
         }
         match Box::pin(self.attempt(request, say, cancelled)).await {
             Err(EvaluateError::ProblemCrashed { .. }) => Box::pin(self.attempt(request, say, cancelled)).await,
             outcome => outcome,
         }
-    }
-
-    /// Where a command that takes this evaluator's place writes its messages.
-    fn command_log(&self) -> PathBuf {
-        let number = self.inner.uses.fetch_add(1, Ordering::Relaxed);
-        self.inner.settings.cache_dir.join("logs").join(format!("command-{}-{number:04}.log", std::process::id()))
     }
 
     /// Found once; a failure is looked for again, so that installing torch needs no restart.

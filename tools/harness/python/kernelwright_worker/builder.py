@@ -16,7 +16,7 @@ import types
 from pathlib import Path
 from typing import Any
 
-from . import device_section, extension_build, forms, nvcc_passes, nvcc_sides
+from . import device_section, extension_build, failures, forms, nvcc_passes, nvcc_sides
 from .channel import Channel, WorkerError, serve
 from .extension_build import Run, Unfollowable
 
@@ -33,7 +33,7 @@ def main(channel: Channel) -> None:
     os.nice(_NICENESS)
     apart = _Apart()
     handlers = {"collect": _collect, "make": _make, "begin": apart.begin, "finish": apart.finish, "exchange": _exchange, "installed": _installed}
-    serve(channel, handlers, lambda error, op: WorkerError("internal", op, f"{type(error).__name__}: {error}"))
+    serve(channel, handlers, lambda error, op: WorkerError("internal", op, f"{type(error).__name__}: {failures.text_of(error)}"))
 
 
 def _collect(body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def _collect(body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         try:
             forms.import_candidate(body["path"])
         except BaseException as error:  # whatever it is, the candidate's own process meets it again, and says so
-            print(f"the import ended early: {type(error).__name__}: {error}")
+            print(f"the import ended early: {type(error).__name__}: {failures.text_of(error)}")
     return {"builds": builds}
 
 

@@ -36,7 +36,12 @@ class WorkerError(Exception):
 
     def to_json(self) -> dict[str, str]:
         """The `error` member of a reply."""
-        return {"kind": self.kind, "phase": self.phase, "message": self.message, "traceback": self.traceback}
+        return {"kind": self.kind, "phase": self.phase, "message": _sendable(self.message), "traceback": _sendable(self.traceback)}
+
+
+def _sendable(text: str) -> str:
+    """`text` as UTF-8 can hold it: file names and what compilers print may have bytes that no character stands for."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 @dataclass

@@ -28,7 +28,11 @@ def follow(part: Part, problem_source: str, path: Path, artifacts: Artifacts, at
 
     Messages: kernels as `Launches` and `Extensions` report them, `{"fault": ...}` at most once, `{"note": ...}`.
     """
-    problem = Problem(problem_source, "problem.py")
+    try:
+        problem = Problem(problem_source, "problem.py")
+    except WorkerError as error:
+        report(_of_problem(error))
+        return
     folder = f"{path.parent}/"
 
     def own(name: str) -> bool:
@@ -49,7 +53,7 @@ def follow(part: Part, problem_source: str, path: Path, artifacts: Artifacts, at
             init = _drawn(mode, lambda: problem.init_inputs(_SEED))
             inputs = map_tensors(_drawn(mode, lambda: _inputs(problem)), place)
         except WorkerError as error:
-            report({"fault": "problem", "kind": error.kind, "summary": error.message, "diagnostics": error.traceback})
+            report(_of_problem(error))
             return
         module = _guarded(report, own, "import", lambda: _import(path))
         # The sources are there once the file is imported; the rest may need what only a device can give.
@@ -80,6 +84,11 @@ def _drawn(mode: Any, work: Callable[[], list[Any]]) -> list[Any]:
         with unset_fake_temporarily():
             values = work()
         return map_tensors(values, mode.from_tensor)
+
+
+def _of_problem(error: WorkerError) -> dict[str, Any]:
+    told = error.to_json()
+    return {"fault": "problem", "kind": told["kind"], "summary": told["message"], "diagnostics": told["traceback"]}
 
 
 def _import(path: Path) -> Any:

@@ -59,6 +59,6 @@ def _compile(request: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
 
 def _unexpected(error: BaseException, op: str) -> WorkerError:
     text = "".join(traceback.format_exception(error))
-    return WorkerError("internal", op, f"{type(error).__name__}: {error}", text[-failures.TRACEBACK_LIMIT :])
+    return WorkerError("internal", op, f"{type(error).__name__}: {failures.text_of(error)}", text[-failures.TRACEBACK_LIMIT :])
 
 

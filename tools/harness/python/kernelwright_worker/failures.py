@@ -23,16 +23,24 @@ def describe(error: BaseException, kind: str, phase: str, own: Callable[[str], b
     seen: set[int] = set()
     _keep_own_frames(summary, own, seen)
     text = "".join(summary.format())
-    name = type(error).__name__
-    message = f"{name}: {error}".strip().removesuffix(":") if str(error) else name
+    name, said = type(error).__name__, text_of(error)
+    message = f"{name}: {said}".strip().removesuffix(":") if said else name
     advice = f" ({advice})" if advice else ""
     first, newline, rest = condense(message, MESSAGE_LIMIT - len(advice)).partition("\n")
     return WorkerError(kind, phase, first + advice + newline + rest, condense(text, TRACEBACK_LIMIT))
 
 
+def text_of(error: BaseException) -> str:
+    """What an exception says; foreign code may have it raise another one when it is asked."""
+    try:
+        return str(error)
+    except BaseException as another:  # whatever it is, the first one is to be told of
+        return f"its message cannot be had, asking for it raises {type(another).__name__}"
+
+
 def lost_the_device(error: BaseException) -> bool:
     """Whether the GPU has reported an error that ends all use of it by this process, as CUDA and torch word them: nothing that comes after it is an answer."""
-    return "CUDA error" in str(error)
+    return "CUDA error" in text_of(error)
 
 
 def _keep_own_frames(summary: traceback.TracebackException, own: Callable[[str], bool], seen: set[int]) -> None:

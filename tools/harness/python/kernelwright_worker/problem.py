@@ -120,7 +120,8 @@ class Problem:
 
     def reported(self, kind: str, phase: str) -> _Reported:
         """What the problem's own code raises inside, told as its error."""
-        return _Reported(kind, phase, self._filename)
+        selected = self.__dict__.get("_current")
+        return _Reported(kind, phase, self._filename, selected.name if selected is not None else "")
 
     def init_inputs(self, seed: int) -> list[Any]:
         """The arguments of `Model`."""
@@ -216,6 +217,8 @@ class Problem:
             return map_tensors(values, _settled)
         except Untransportable as error:
             raise WorkerError("unsupported", function, f"`{function}` returns {error}") from error
+        except RecursionError:
+            raise WorkerError("unsupported", function, f"`{function}` returns what is nested too deeply, or holds itself") from None
 
     def run(self, module: Callable[..., Any], inputs: list[Any]) -> Any:
         """One call of a module of this problem, without gradients."""
@@ -275,15 +278,16 @@ def _label(shape: object) -> str:
 class _Reported:
     """Turns exceptions of the problem's code into errors with its own frames."""
 
-    def __init__(self, kind: str, phase: str, filename: str) -> None:
+    def __init__(self, kind: str, phase: str, filename: str, selected: str = "") -> None:
         self._kind, self._phase, self._filename = kind, phase, filename
+        self._advice = f"with the set of inputs {selected}" if selected else ""
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> bool:
         if error is not None and not isinstance(error, WorkerError):
-            raise failures.describe(error, self._kind, self._phase, lambda name: name == self._filename) from error
+            raise failures.describe(error, self._kind, self._phase, lambda name: name == self._filename, self._advice) from error
         return False
 
 

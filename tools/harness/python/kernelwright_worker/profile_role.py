@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from . import extension_build, machine_code, proton_profile
+from . import extension_build, failures, machine_code, proton_profile
 from .channel import Channel, WorkerError, serve
 from .describe import describe
 from .device import Device, keep_freed_memory
@@ -114,4 +114,4 @@ def _nothing(op: str) -> WorkerError:
 
 
 def _unexpected(error: BaseException, op: str) -> WorkerError:
-    return WorkerError("internal", op, f"{type(error).__name__}: {error}", traceback.format_exc())
+    return WorkerError("internal", op, f"{type(error).__name__}: {failures.text_of(error)}", traceback.format_exc())

@@ -274,6 +274,8 @@ class Compile(unittest.TestCase):
     def test_a_problem_that_fails_is_not_the_candidates_doing(self) -> None:
         answer = self.compile("sm_90", self.candidate("return x"), problem=PROBLEM.replace("torch.randn(512", "torch.nowhere(512"))
         self.assertEqual((answer["fault"]["fault"], answer["fault"]["kind"]), ("problem", "problem_run"))
+        answer = self.compile("sm_90", self.candidate("return x"), problem="class Model(:\n")
+        self.assertEqual((answer["fault"]["fault"], answer["fault"]["kind"]), ("problem", "problem_import"))
 
 
 if __name__ == "__main__":

@@ -99,6 +99,13 @@ class SeveralSets(WorkerCase):
         loaded, _fds = self.load(self.start("trusted"), own, "cpu")
         self.assertEqual((loaded["sets"], loaded["inputs"]), ([""], ["float32[4, 8]", "float32[4, 1]"]))
 
+    def test_the_set_is_named_that_does_not_run(self) -> None:
+        trusted = self.start("trusted")
+        self.load(trusted, MODEL + "SHAPES = [(4, 8), (4, 0)]\ndef get_inputs(n, m):\n    return [torch.ones(n, 1) / m if m else None] * 2\n", "cpu")
+        with self.assertRaises(Failed) as raised:
+            trusted.ask("select", set=1)
+        self.assertIn("with the set of inputs (4, 0)", raised.exception.error["message"].splitlines()[0])
+
     def test_sets_that_are_none_are_refused(self) -> None:
         for source in (MODEL + "SHAPES = []\ndef get_inputs(n): return []\n", MODEL + "def get_inputs_list(): return []\n", MODEL + "SHAPES = [1]\n"):
             with self.assertRaises(Failed) as raised:

@@ -148,6 +148,8 @@ class Evaluation(WorkerCase):
             ("import nothing_of_that_name", "import", "ModuleNotFoundError"),
             ("x = (", "import", "SyntaxError"),
             ("raise SystemExit(0)", "import", "SystemExit"),
+            ("class Silent(Exception):\n    def __str__(self): raise SystemExit\nraise Silent", "import", "Silent: its message cannot be had"),
+            ("raise RuntimeError('in a file that is called caf\\udce9.cpp')", "import", "caf?.cpp"),
             ("x = 1", "no_model_new", "defines no class"),
             (module + "    def __init__(self): pass", "construct", "TypeError"),
             (module + "    def __init__(self, n): raise KeyboardInterrupt", "construct", "KeyboardInterrupt"),
@@ -244,6 +246,9 @@ class Problems(WorkerCase):
             (forward + "def get_inputs(): return torch.zeros(2)", "problem_shape"),
             (forward + "def get_inputs(): return [torch.zeros(2, 3)]", "problem_run"),
             (forward + "def get_inputs(): return [object()]", "unsupported"),
+            (forward + "def get_inputs():\n    own = []\n    own.append(own)\n    return [own]", "unsupported"),
+            (forward + "class Silent(Exception):\n    def __str__(self): raise self\ndef get_inputs(): raise Silent", "problem_run"),
+            (forward + "def get_inputs(): raise ValueError('\\udcff')", "problem_run"),
         ]
         for source, kind in cases:
             with self.subTest(kind), self.assertRaises(Failed) as caught:

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::fs::{FlockOperation, flock};
 
+use crate::scratch::random_name;
+
 /// The log file of one worker.
 #[derive(Clone, Debug)]
 pub struct WorkerLog {
@@ -29,7 +31,8 @@ impl WorkerLog {
         &self.path
     }
 
-    pub(super) fn open(&self) -> io::Result<File> {
+    /// Opens it for whoever writes it. It is neither removed nor cut by anybody while it is open.
+    pub fn open(&self) -> io::Result<File> {
         if let Some(folder) = self.path.parent() {
             std::fs::create_dir_all(folder)?;
         }
@@ -39,15 +42,19 @@ impl WorkerLog {
         Ok(file)
     }
 
-    /// Removes the logs of a folder but the newest, and those of workers that run, whichever process has started them.
+    /// Removes the logs of a folder but the newest, and cuts those to their size; not those of workers that run, whichever process has started them.
     pub fn prune(folder: &Path, keep: usize) {
         let Ok(entries) = std::fs::read_dir(folder) else { return };
         let mut logs: Vec<_> =
             entries.flatten().filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()))).collect();
         logs.sort_by(|a, b| b.cmp(a));
-        for (_, path) in logs.iter().skip(keep) {
-            if File::open(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()) {
-                let _ = std::fs::remove_file(path);
+        for (place, (_, path)) in logs.into_iter().enumerate() {
+            if File::open(&path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()) {
+                if place < keep {
+                    Self::at(path).shorten();
+                } else {
+                    let _ = std::fs::remove_file(path);
+                }
             }
         }
     }
@@ -71,9 +78,17 @@ impl WorkerLog {
         }
     }
 
-    /// Cuts it to the size that is kept.
+    /// Where it lies, if anything is in it.
+    #[must_use]
+    pub fn told(&self) -> Option<&Path> {
+        std::fs::metadata(&self.path).is_ok_and(|meta| meta.len() > 0).then_some(&*self.path)
+    }
+
+    /// Cuts it to the size that is kept; an empty one goes.
     pub fn shorten(&self) {
-        if let Ok(file) = File::options().write(true).open(&self.path)
+        if self.told().is_none() {
+            let _ = std::fs::remove_file(&self.path);
+        } else if let Ok(file) = File::options().write(true).open(&self.path)
             && file.metadata().is_ok_and(|meta| meta.len() > Self::KEPT)
         {
             let _ = file.set_len(Self::KEPT);
@@ -86,6 +101,8 @@ impl WorkerLog {
 pub struct WorkerLogs {
     folder: PathBuf,
     prefix: &'static str,
+    /// Of this process alone: in containers all have the same number.
+    tag: u32,
     number: AtomicU32,
 }
 
@@ -101,7 +118,7 @@ impl WorkerLogs {
     /// Logs below a cache folder, whose names begin with `prefix`. Nothing is written before the first is asked for.
     #[must_use]
     pub fn below(cache_dir: &Path, prefix: &'static str) -> Self {
-        Self { folder: cache_dir.join("logs"), prefix, number: AtomicU32::new(0) }
+        Self { folder: cache_dir.join("logs"), prefix, tag: random_name() as u32, number: AtomicU32::new(0) }
     }
 
     /// The log of one more worker.
@@ -111,12 +128,13 @@ impl WorkerLogs {
         if number.is_multiple_of(Self::MORE) {
             WorkerLog::prune(&self.folder, Self::KEPT);
         }
-        WorkerLog::at(self.folder.join(format!("{}{}-{number:04}.log", self.prefix, std::process::id())))
+        WorkerLog::at(self.folder.join(format!("{}{}-{:08x}-{number:04}.log", self.prefix, std::process::id(), self.tag)))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
     use std::time::{Duration, Instant};
 
     use super::*;
@@ -126,8 +144,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = |name: &str| WorkerLog::at(folder.path().join(name));
         let running = log("a-running").open().unwrap();
+        log("an-empty-one").open().unwrap();
         for name in ["b-old", "c-new"] {
-            log(name).open().unwrap();
+            log(name).open().unwrap().write_all(b"said").unwrap();
             // The order of files of one moment is that of their names.
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -155,7 +174,7 @@ mod tests {
         let logs = WorkerLogs::below(cache.path(), "compile-");
         let all = || std::fs::read_dir(cache.path().join("logs")).unwrap().count();
         for _ in 0..=WorkerLogs::KEPT {
-            logs.next().open().unwrap();
+            logs.next().open().unwrap().write_all(b"said").unwrap();
         }
         assert!(all() <= WorkerLogs::KEPT + 1, "{}", all());
         let log = logs.next();
