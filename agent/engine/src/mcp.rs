@@ -18,7 +18,7 @@ use rmcp::service::{
 };
 use rmcp::transport::TokioChildProcess;
 use rustix::process::{Pid, Signal, kill_process_group};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::error::ServerFailure;
@@ -29,6 +29,9 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// How long a server may take to end by itself.
 const END_LIMIT: Duration = Duration::from_secs(8);
+
+/// Where our servers put the parts of a failure in `_meta`: structured content has to fit a tool's output schema, in errors too.
+const FAILURE_KEY: &str = "kernelwright/error";
 
 /// A server that is up.
 pub(crate) struct Connection {
@@ -222,7 +225,9 @@ fn output(result: CallToolResult) -> ToolOutput {
             _ => None,
         })
         .collect();
-    ToolOutput { text: texts.join("\n"), structured: result.structured_content, is_error: result.is_error.unwrap_or(false) }
+    let parts = || result.meta.as_ref().and_then(|meta| meta.0.get(FAILURE_KEY)).map(|parts| json!({"error": parts}));
+    let structured = result.structured_content.or_else(parts);
+    ToolOutput { text: texts.join("\n"), structured, is_error: result.is_error.unwrap_or(false) }
 }
 
 /// Whether a variable's value is a secret: it is known for one, or its name says so. Tool servers run other people's code and need none.
@@ -234,6 +239,19 @@ fn is_secret(name: &str, known: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failures_parts_are_read_from_either_place() {
+        let parts = json!({"code": "busy", "reason": "the GPU is taken", "fix": "wait"});
+        let content = json!([{"type": "text", "text": "error: busy"}]);
+        for result in [
+            json!({"content": content, "isError": true, "_meta": {"kernelwright/error": parts}}),
+            json!({"content": content, "isError": true, "structuredContent": {"error": parts}}),
+        ] {
+            let read = output(serde_json::from_value(result).unwrap());
+            assert_eq!(read, ToolOutput { text: "error: busy".to_owned(), structured: Some(json!({"error": parts})), is_error: true });
+        }
+    }
 
     #[test]
     fn keys_are_kept_from_tool_servers_and_settings_are_not() {

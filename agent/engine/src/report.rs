@@ -125,7 +125,7 @@ fn how_sure(text: &mut String, evaluation: &Evaluation) {
 
 fn why(text: &mut String, graph: &Graph) {
     let Some(node) = graph.best_node().filter(|node| !node.summary.is_empty()) else { return };
-    let _ = writeln!(text, "## Why it is faster\n\nIn the words of the model, which are not verified:\n");
+    let _ = writeln!(text, "## How it works\n\nIn the words of the model, which are not verified:\n");
     for line in node.summary.lines() {
         let _ = writeln!(text, "> {line}");
     }

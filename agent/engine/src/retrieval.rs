@@ -45,7 +45,14 @@ impl Session<'_> {
         let Ok(arguments) = self.bindings.bind(&schema, wanted, None) else { return Ok(vec![]) };
         let known = self.searched.as_ref().is_some_and(|searched| searched.arguments == arguments);
         if !known {
-            let found: Passages = match self.consult(SEARCH_KNOWLEDGE, arguments.clone()).await? {
+            let mut found: Result<Passages, String> = self.consult(SEARCH_KNOWLEDGE, arguments.clone()).await?;
+            let filters = ["arch", "language"];
+            if found.is_err() && filters.iter().any(|filter| arguments.contains_key(*filter)) {
+                // A part that no pack knows is refused as a filter; what holds everywhere is worth having all the same.
+                let wider = arguments.clone().into_iter().filter(|(name, _)| !filters.contains(&name.as_str())).collect();
+                found = self.consult(SEARCH_KNOWLEDGE, wider).await?;
+            }
+            let found = match found {
                 Ok(found) => found,
                 Err(reason) => {
                     self.remark(format!("no passages for this step: {reason}"));

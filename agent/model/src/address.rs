@@ -69,8 +69,9 @@ fn is_version(segment: &str) -> bool {
     chars.next() == Some('v') && chars.next().is_some_and(|c| c.is_ascii_digit())
 }
 
-/// An address that may hold anything, for a message.
-fn without_secrets(text: &str) -> String {
+/// An address that may hold anything, for people to read: without user, password, query and fragment.
+#[must_use]
+pub fn without_secrets(text: &str) -> String {
     let text = text.split(['?', '#']).next().unwrap_or_default();
     let (scheme, rest) = text.split_once("://").map_or(("", text), |(scheme, rest)| (scheme, rest));
     let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest);

@@ -25,6 +25,7 @@ mod sse;
 mod usage;
 mod wire;
 
+pub use address::without_secrets;
 pub use arguments::Arguments;
 pub use client::{Client, Place};
 pub use conversation::{Answer, Finish, Message, Request, ToolCall, ToolChoice, ToolSpec};

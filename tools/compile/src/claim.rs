@@ -113,8 +113,12 @@ impl Answer {
             fault => fault.map(|fault| fault.into_stopped(fetch)),
         };
         let mut notes = self.notes;
-        if self.kernels.is_empty() && stopped.is_none() && self.not_compiled.is_empty() && matches!(target, CompileTarget::Gpu(_)) {
-            notes.push("the candidate launches no kernel of its own here".to_owned());
+        if self.kernels.is_empty() && stopped.is_none() && self.not_compiled.is_empty() {
+            let nothing = match target {
+                CompileTarget::Gpu(_) => "the candidate launches no kernel of its own here",
+                CompileTarget::Host => "the candidate has no C++ of its own, and nothing was compiled",
+            };
+            notes.push(nothing.to_owned());
         }
         let kernels = self.kernels.into_iter().map(|claim| claim.into_kernel(target, fetch)).collect();
         let mut report = ArchCompilation {

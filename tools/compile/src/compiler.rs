@@ -104,7 +104,12 @@ impl KernelCompiler {
         if request.targets.is_empty() {
             return Err(CompileError::NoArch);
         }
-        let _turn = self.inner.turn.lock().await;
+        let _turn = if let Ok(turn) = self.inner.turn.try_lock() {
+            turn
+        } else {
+            say("waiting for another compilation");
+            self.inner.turn.lock().await
+        };
         let started = Instant::now();
         say("starting Python, torch and Triton");
         let mut worker = Some(self.start().await?);

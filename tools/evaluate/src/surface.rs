@@ -4,7 +4,9 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use kernelwright_protocol::{BaselineKind, BaselineReport, Evaluation, Target};
-use kernelwright_server::{JobAnswer, JobRequest, Jobs, ServeError, ToolFailure, Transport, Work, job_output, prepare};
+use kernelwright_server::{
+    JobAnswer, JobRequest, Jobs, ServeError, ToolFailure, Transport, Work, job_output, prepare, read_source, shortened,
+};
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{
@@ -39,14 +41,11 @@ const INSTRUCTIONS: &str = "Decides whether a GPU or CPU kernel is right and how
 /// Serves `evaluate_kernel`, `measure_baseline` and `compile_kernel` until the client leaves or a signal arrives.
 pub async fn serve(settings: Settings, transport: Transport) -> Result<(), ServeError> {
     let jobs = Jobs::default();
-    let server = Server {
-        compiler: KernelCompiler::new(settings.clone()),
-        evaluator: Evaluator::new(settings),
-        jobs: jobs.clone(),
-        tools: tools(&jobs),
-    };
+    let evaluator = Evaluator::new(settings.clone());
+    let server = Server { compiler: KernelCompiler::new(settings), evaluator: evaluator.clone(), jobs: jobs.clone(), tools: tools(&jobs) };
     let ended = kernelwright_server::serve(server, transport).await;
     jobs.close().await;
+    evaluator.close().await;
     ended
 }
 
@@ -78,17 +77,21 @@ struct EvaluateArgs {
     /// Whether to time a correct candidate; true without it.
     measure: Option<bool>,
     /// At least so many different draws of inputs are checked, 1 to 20; 5 without it.
+    #[schemars(range(min = 1, max = 20))]
     trials: Option<u32>,
     /// Whether TF32 is allowed, for the baselines as well; false without it.
     tf32: Option<bool>,
-    /// What to compare with, "eager" and "compile"; both without it. The speedup is against the faster one.
+    /// What to compare with, "eager", "compile" or both; both without it. The speedup is against the faster one.
+    #[schemars(length(min = 1))]
     baselines: Option<Vec<BaselineKind>>,
     /// Whether compute-sanitizer looks at a correct candidate too, for out-of-bounds accesses, races and barriers that outputs do not show: one in
     /// which it finds an error is `faulted`. Target cuda only, starts four more processes in which kernels are slow; false without it.
     deep_check: Option<bool>,
-    /// How many interleaved pairs of batches to time; as many as fit into about ten seconds without it.
+    /// How many interleaved pairs of batches to time, 1 to 200; as many as fit into about ten seconds without it.
+    #[schemars(range(min = 1, max = 200))]
     pairs: Option<u32>,
     /// How many seconds to wait before answering with a `job_id` instead of the result, 0 to 3600; 45 without it.
+    #[schemars(range(min = 0, max = 3600))]
     wait_s: Option<u32>,
     /// Whether to measure anew although the result of the same request is kept; false without it.
     fresh: Option<bool>,
@@ -105,9 +108,11 @@ struct BaselineArgs {
     target: Option<Target>,
     /// Whether TF32 is allowed; false without it.
     tf32: Option<bool>,
-    /// Which ones to measure, "eager" and "compile"; both without it.
+    /// Which ones to measure, "eager", "compile" or both; both without it.
+    #[schemars(length(min = 1))]
     baselines: Option<Vec<BaselineKind>>,
     /// How many seconds to wait before answering with a `job_id` instead of the result, 0 to 3600; 45 without it.
+    #[schemars(range(min = 0, max = 3600))]
     wait_s: Option<u32>,
     /// Whether to measure anew although the result of the same request is kept; false without it.
     fresh: Option<bool>,
@@ -271,9 +276,9 @@ fn choose(kinds: Option<&[BaselineKind]>) -> Result<BaselineChoice, ToolFailure>
 pub(crate) async fn text(source: Option<String>, file: Option<PathBuf>, what: &str) -> Result<(String, String), ToolFailure> {
     match (source, file) {
         (Some(source), None) => Ok((source, UNNAMED.to_owned())),
-        (None, Some(path)) => match tokio::fs::read_to_string(&path).await {
+        (None, Some(path)) => match read_source(&path).await {
             Ok(source) => Ok((source, path.file_name().map_or(UNNAMED.into(), |name| name.to_string_lossy()).into_owned())),
-            Err(source) => Err(failure(&EvaluateError::File { path, source })),
+            Err(source) => Err(failure(&EvaluateError::File { path: shortened(&path.to_string_lossy()).as_ref().into(), source })),
         },
         (Some(_), Some(_)) => {
             let reason = format!("both `{what}` and `{what}_file` are given");
@@ -338,6 +343,31 @@ mod tests {
         );
         let missing = read(serde_json::json!({"problem_file": "/nowhere/p.py", "candidate": "y"})).await.unwrap_err();
         assert!(missing.starts_with("cannot read /nowhere/p.py: "), "{missing}");
+        let endless = read(serde_json::json!({"problem_file": "/dev/zero", "candidate": "y"})).await.unwrap_err();
+        assert_eq!(endless, "cannot read /dev/zero: it is no regular file");
+        let long = read(serde_json::json!({"problem_file": "x".repeat(1_000_000), "candidate": "y"})).await.unwrap_err();
+        assert!(long.len() < 300, "{} bytes", long.len());
+    }
+
+    /// What is told of an argument's bounds is what is held to.
+    #[test]
+    fn schemas_say_the_bounds_of_arguments() {
+        let tools = tools(&Jobs::default()).list_all();
+        let bounds = |tool: &str, argument: &str, key: &str| {
+            let schema = &tools.iter().find(|listed| listed.name == tool).unwrap().input_schema;
+            schema["properties"][argument][key].as_u64()
+        };
+        for tool in ["evaluate_kernel", "measure_baseline", "compile_kernel", "get_job"] {
+            let wait = (bounds(tool, "wait_s", "minimum"), bounds(tool, "wait_s", "maximum"));
+            assert_eq!(wait, (Some(0), Some(3_600)), "{tool}");
+        }
+        for (argument, most) in [("trials", TRIALS), ("pairs", PAIRS)] {
+            let told = (bounds("evaluate_kernel", argument, "minimum"), bounds("evaluate_kernel", argument, "maximum"));
+            assert_eq!(told, (Some(1), Some(most.into())), "{argument}");
+        }
+        for (tool, argument) in [("evaluate_kernel", "baselines"), ("measure_baseline", "baselines"), ("compile_kernel", "archs")] {
+            assert_eq!(bounds(tool, argument, "minItems"), Some(1), "{tool}");
+        }
     }
 
     #[test]

@@ -195,6 +195,14 @@ impl Workshop {
         drop(self.inner.ending(target).lock().await);
     }
 
+    /// Returns when no candidate's process is ending on any target.
+    pub(crate) async fn all_ended(&self) {
+        let endings: Vec<_> = self.inner.endings.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        for ending in endings {
+            drop(ending.lock().await);
+        }
+    }
+
     /// Has Triton launchers built ahead for the next candidates; this goes on by itself.
     pub(crate) fn learn(&self, triton: TritonMode, launchers: Vec<Vec<String>>) {
         if !launchers.is_empty() {

@@ -5,6 +5,7 @@ use kernelwright_server::ToolFailure;
 use thiserror::Error;
 
 use crate::index::IndexError;
+use crate::labels::Label;
 
 /// A question could not be answered.
 #[derive(Debug, Error)]
@@ -31,6 +32,16 @@ pub enum LibraryError {
         /// Why not.
         reason: String,
     },
+    /// Nobody knows a vendor, an architecture or a language of this name.
+    #[error("there is no {label} `{asked}` in the packs")]
+    UnknownLabel {
+        /// What it was to be.
+        label: Label,
+        /// What was asked for.
+        asked: String,
+        /// Those that the packs have.
+        known: Vec<String>,
+    },
     /// What is to be found is no regular expression.
     #[error("`{pattern}` is no regular expression: {message}")]
     Pattern {
@@ -38,6 +49,17 @@ pub enum LibraryError {
         pattern: String,
         /// What is wrong with it.
         message: String,
+    },
+    /// What is to be defined has no name.
+    #[error("`{0}` names no symbol")]
+    Symbol(String),
+    /// What files are to fit is no pattern for them.
+    #[error("`{files}` is no pattern for files: `{sign}` has no meaning in it")]
+    Files {
+        /// What was asked for.
+        files: String,
+        /// What is not understood.
+        sign: char,
     },
     /// A document of a pack cannot be read any more.
     #[error(transparent)]
@@ -72,7 +94,15 @@ impl LibraryError {
             Self::UnreadablePack { id, .. } => {
                 format!("correct it, or fetch it again: kernelwright knowledge update {id}; the other packs are searched without `pack`")
             }
+            Self::UnknownLabel { label, known, .. } if known.is_empty() => format!("leave `{}` out: the packs name none", label.argument()),
+            Self::UnknownLabel { label, known, .. } => {
+                format!("name one of: {}; or leave `{}` out", known.join(", "), label.argument())
+            }
             Self::Pattern { .. } => "mend it, or look for the text as it stands".to_owned(),
+            Self::Symbol(_) => "name a function, type, macro or constant".to_owned(),
+            Self::Files { .. } => {
+                "use `*` inside a folder, `**` for folders as well and `?` for any one character, or ask several times".to_owned()
+            }
             Self::Document(error) => error.hint().to_owned(),
             Self::UnknownEntry { nearest, .. } if nearest.is_empty() => "take an id from search_knowledge or list_packs".to_owned(),
             Self::UnknownEntry { nearest, .. } => format!("take an id from search_knowledge; similar ids: {}", nearest.join(", ")),
@@ -87,7 +117,12 @@ impl From<LibraryError> for ToolFailure {
             LibraryError::Pack(_) | LibraryError::UnreadablePack { .. } => "pack_unreadable",
             LibraryError::DuplicatePack(_) => "pack_duplicate",
             LibraryError::UnknownPack { .. } => "pack_unknown",
+            LibraryError::UnknownLabel { label: Label::Vendor, .. } => "vendor_unknown",
+            LibraryError::UnknownLabel { label: Label::Arch, .. } => "arch_unknown",
+            LibraryError::UnknownLabel { label: Label::Language, .. } => "language_unknown",
             LibraryError::Pattern { .. } => "pattern_invalid",
+            LibraryError::Symbol(_) => "symbol_invalid",
+            LibraryError::Files { .. } => "files_invalid",
             LibraryError::Document(_) => "document_unreadable",
             LibraryError::UnknownEntry { .. } => "entry_unknown",
             LibraryError::Index(_) => "index_unusable",

@@ -184,6 +184,9 @@ fn definitions(
 ) -> Result<(), LibraryError> {
     // A qualified name is looked up by what stands last in it.
     let name = symbol.trim().trim_end_matches("()").rsplit([':', '.']).next().unwrap_or(symbol);
+    if name.is_empty() {
+        return Err(LibraryError::Symbol(symbol.to_owned()));
+    }
     let word = compiled(&format!(r"\b{}\b", regex::escape(name)))?;
     let term = forms(name).whole;
     let mut found: Vec<(String, String, u32, String)> = Vec::new();
@@ -225,6 +228,11 @@ fn compiled(pattern: &str) -> Result<Regex, LibraryError> {
 
 /// A pattern for whole paths; one without a `/` is for names alone.
 fn glob(files: &str) -> Result<Regex, LibraryError> {
+    // Other patterns for files have meanings for these. Taken as they stand they would fit no file, which would read as if there were none.
+    let mut signs = files.char_indices();
+    if let Some((_, sign)) = signs.find(|(at, sign)| "[]{}\\".contains(*sign) || (*at == 0 && *sign == '!')) {
+        return Err(LibraryError::Files { files: files.to_owned(), sign });
+    }
     let mut pattern = String::from(if files.contains('/') { "^" } else { "(?:^|/)" });
     let mut signs = files.chars().peekable();
     while let Some(sign) = signs.next() {
@@ -258,6 +266,17 @@ mod tests {
         check("p/**/a.cu", "p/a.cu", true);
         check("p/*.cu", "p/src/a.cu", false);
         check("p/**", "p/src/a.cu", true);
+        check("a+(b).cu", "p/a+(b).cu", true);
+    }
+
+    #[test]
+    fn a_glob_of_another_kind_says_what_is_known() {
+        for (files, sign) in [("*.{cu,cuh}", '{'), ("[ab].cu", '['), ("!a.cu", '!'), ("a\\*.cu", '\\')] {
+            let error = glob(files).unwrap_err();
+            assert_eq!(error.to_string(), format!("`{files}` is no pattern for files: `{sign}` has no meaning in it"));
+        }
+        let hint = glob("[ab].cu").unwrap_err().hint();
+        assert_eq!(hint, "use `*` inside a folder, `**` for folders as well and `?` for any one character, or ask several times");
     }
 
     #[test]

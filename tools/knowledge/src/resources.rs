@@ -14,6 +14,8 @@ use crate::shelves::Shelves;
 /// What stands before an entry's id.
 const SCHEME: &str = "kernelwright://knowledge/";
 
+const MARKDOWN: &str = "text/markdown";
+
 /// How many resources are listed at once.
 const PAGE: usize = 100;
 
@@ -30,15 +32,10 @@ pub(crate) fn list(library: &Library, request: Option<&PaginatedRequestParams>) 
     let first = Resource::new(format!("{SCHEME}{}", contents::ID), contents::ID)
         .with_title("What there is to read")
         .with_description("All entries by platform, bottleneck and phase: read it first.")
-        .with_mime_type("text/markdown");
+        .with_mime_type(MARKDOWN);
     let entries = shelves.packs.iter().flat_map(|pack| pack.entries.iter().map(move |entry| (pack, entry))).map(|(pack, entry)| {
         let id = crate::index::entry_id(pack, entry);
-        let is_python = std::path::Path::new(&entry.path).extension().is_some_and(|extension| extension == "py");
-        Resource::new(format!("{SCHEME}{id}"), id).with_title(entry.title.clone()).with_mime_type(if is_python {
-            "text/x-python"
-        } else {
-            "text/markdown"
-        })
+        Resource::new(format!("{SCHEME}{id}"), id).with_title(entry.title.clone()).with_mime_type(mime_type(&entry.path))
     });
     let mut page: Vec<Resource> = [first].into_iter().chain(entries).skip(offset).take(PAGE + 1).collect();
     let is_more = page.len() > PAGE;
@@ -52,8 +49,7 @@ pub(crate) fn list(library: &Library, request: Option<&PaginatedRequestParams>) 
 pub(crate) fn templates() -> ListResourceTemplatesResult {
     let template = ResourceTemplate::new(format!("{SCHEME}{{+entry}}"), "entry")
         .with_title("Knowledge entry")
-        .with_description("An entry, example kernel or document as a whole, by its id `pack/entry`.")
-        .with_mime_type("text/markdown");
+        .with_description("An entry, example kernel or document as a whole, by its id `pack/entry`.");
     ListResourceTemplatesResult::with_all_items(vec![template])
 }
 
@@ -71,7 +67,28 @@ pub(crate) fn read(library: &Library, request: ReadResourceRequestParams) -> Res
             None => break,
         }
     }
-    Ok(ReadResourceResult::new(vec![ResourceContents::text(text, request.uri)]).into())
+    let shelves = shelves(library)?;
+    let mime_type = mime_type_of(&shelves, id.trim());
+    Ok(ReadResourceResult::new(vec![ResourceContents::text(text, request.uri).with_mime_type(mime_type)]).into())
+}
+
+/// What is read under an id. The names of entries are without the end of their file's, those of documents have it.
+fn mime_type_of(shelves: &Shelves, id: &str) -> &'static str {
+    if id == contents::ID {
+        return MARKDOWN;
+    }
+    let mut entries = shelves.packs.iter().flat_map(|pack| pack.entries.iter().map(move |entry| (pack, entry)));
+    let entry = entries.find(|(pack, entry)| crate::index::entry_id(pack, entry) == id);
+    mime_type(entry.map_or(id, |(_, entry)| &entry.path))
+}
+
+/// What a file's text is. Documents are of many kinds; of those that are no Markdown, a host needs to know no more than that they are text.
+fn mime_type(path: &str) -> &'static str {
+    match std::path::Path::new(path).extension().and_then(std::ffi::OsStr::to_str) {
+        Some("py") => "text/x-python",
+        Some("md") => MARKDOWN,
+        _ => "text/plain",
+    }
 }
 
 /// The ids that an argument may become: those that begin with it, then those that hold it.

@@ -8,6 +8,7 @@ use kernelwright_protocol::{Bottleneck, EntryKind, Passage, Passages, Phase};
 use crate::error::LibraryError;
 use crate::excerpt::{Excerpt, Full, excerpts};
 use crate::index::{Nature, Stored};
+use crate::labels::{self, Label};
 use crate::passages::{Hit, joined};
 use crate::rank::{Filters, Ranked, Searched, of_architecture, rank};
 use crate::shelves::Shelves;
@@ -17,7 +18,7 @@ use crate::shelves::Shelves;
 pub struct Query {
     /// Words, identifiers, an error message; any text will do.
     pub text: String,
-    /// Only what holds for this vendor, e.g. `nvidia`.
+    /// Only what holds for this vendor, e.g. `nvidia`. Here and in the next two, the names that people use are understood.
     pub vendor: Option<String>,
     /// Only what holds for this architecture, e.g. `sm_90` or `x86_64-avx512`.
     pub arch: Option<String>,
@@ -42,12 +43,18 @@ impl Shelves {
         self.require(query.pack.as_deref())?;
         // A user's pack has an index of its own, in which nothing has to be filtered.
         let shares_index = |id: &String| self.packs[..self.built_in].iter().any(|pack| pack.id == *id);
+        let named = |label, asked: &Option<String>| asked.as_deref().map_or(Ok(Vec::new()), |asked| self.named(label, asked));
+        let architectures = named(Label::Arch, &query.arch)?;
+        let mut vendors = named(Label::Vendor, &query.vendor)?;
+        if vendors.is_empty() {
+            vendors.extend(self.maker(&architectures));
+        }
         let filters = Filters {
             pack: query.pack.clone().filter(shares_index),
             kind: query.kind,
-            vendor: query.vendor.clone().or_else(|| self.maker(query.arch.as_deref()?)),
-            architecture: query.arch.clone(),
-            language: query.language.clone(),
+            vendors,
+            architectures,
+            languages: named(Label::Language, &query.language)?,
             bottleneck: query.bottleneck,
             phase: query.phase,
         };
@@ -70,13 +77,13 @@ impl Shelves {
         Ok(Passages { passages: wholes.into_iter().map(|whole| whole.passage).collect() })
     }
 
-    /// Whose an architecture is, by the packs that are about it: what holds for another vendor as a whole does not hold there.
-    fn maker(&self, architecture: &str) -> Option<String> {
-        let names = of_architecture(architecture);
+    /// Whose these architectures are, by the packs that are about them: what holds for another vendor as a whole does not hold there.
+    fn maker(&self, architectures: &[String]) -> Option<String> {
+        let names: Vec<String> = architectures.iter().flat_map(|name| of_architecture(name)).collect();
         let mut makers =
             self.packs.iter().filter(|pack| pack.architectures.iter().any(|name| names.contains(name))).map(|pack| &pack.vendor);
-        let first = makers.next()?.clone();
-        first.filter(|first| makers.all(|other| other.as_ref() == Some(first)))
+        let Some(first) = makers.next() else { return labels::maker(architectures.first()?).map(str::to_owned) };
+        first.clone().filter(|_| makers.all(|other| other == first))
     }
 }
 

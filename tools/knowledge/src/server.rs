@@ -65,7 +65,7 @@ struct SearchArgs {
     /// Only what holds for this vendor, e.g. nvidia. General entries are always included.
     #[serde(default)]
     vendor: Option<String>,
-    /// Only what holds for this architecture, e.g. `sm_90` or `x86_64-avx512`. General entries are included.
+    /// Only what holds for this architecture, e.g. `sm_90`, h100 or `x86_64-avx512`. General entries are included.
     #[serde(default)]
     arch: Option<String>,
     /// Only what holds for kernels in this language, e.g. triton, cuda or cpp. General entries are included.
@@ -85,7 +85,19 @@ struct SearchArgs {
     pack: Option<String>,
     /// At most this many passages, 1 to 20; 5 without it.
     #[serde(default)]
+    #[schemars(range(min = 1, max = MAX_LIMIT))]
     limit: Option<u32>,
+}
+
+impl SearchArgs {
+    fn read(self) -> Result<Query, ToolFailure> {
+        let Self { query, vendor, arch, language, kind, bottleneck, phase, pack, limit } = self;
+        if query.trim().is_empty() {
+            return Err(refused("`query` is empty", "ask with plain words, identifiers or an error message"));
+        }
+        let limit = within(limit, DEFAULT_LIMIT, MAX_LIMIT)?;
+        Ok(Query { text: query, vendor, arch, language, kind, bottleneck, phase, pack, limit, max_bytes: Some(ANSWER_BYTES) })
+    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -121,28 +133,47 @@ struct FindArgs {
     offset: Option<u32>,
     /// At most this many matches, 1 to 100; 30 without it.
     #[serde(default)]
+    #[schemars(range(min = 1, max = MAX_MATCHES))]
     limit: Option<u32>,
 }
 
 impl FindArgs {
     fn read(self) -> Result<Find, ToolFailure> {
         let Self { text, pattern, symbol, files, pack, offset, limit } = self;
+        for (name, given) in [("text", &text), ("pattern", &pattern), ("symbol", &symbol), ("files", &files)] {
+            if given.as_ref().is_some_and(|given| given.trim().is_empty()) {
+                return Err(refused(format!("`{name}` is empty"), format!("say what to look for, or leave `{name}` out")));
+            }
+        }
         let sought = match (text, pattern, symbol) {
             (Some(text), None, None) => Sought::Text(text),
             (None, Some(pattern), None) => Sought::Pattern(pattern),
             (None, None, Some(symbol)) => Sought::Symbol(symbol),
             (None, None, None) if files.is_some() => Sought::Names,
-            (None, None, None) => {
-                let fix = "give text, pattern or symbol, or files alone to list files";
-                return Err(ToolFailure::new("invalid_arguments", "nothing is sought", fix));
-            }
-            _ => {
-                return Err(ToolFailure::new("invalid_arguments", "more than one thing is sought", "give one of text, pattern and symbol"));
-            }
+            (None, None, None) => return Err(refused("nothing is sought", "give text, pattern or symbol, or files alone to list files")),
+            _ => return Err(refused("more than one thing is sought", "give one of text, pattern and symbol")),
         };
-        let limit = limit.unwrap_or(DEFAULT_MATCHES).clamp(1, MAX_MATCHES) as usize;
+        let limit = within(limit, DEFAULT_MATCHES, MAX_MATCHES)?;
         Ok(Find { sought, files, pack, offset: offset.unwrap_or_default() as usize, limit })
     }
+}
+
+/// Nothing, and nothing else.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NoArgs {}
+
+fn refused(reason: impl Into<String>, fix: impl Into<String>) -> ToolFailure {
+    ToolFailure::new("invalid_arguments", reason, fix)
+}
+
+/// How many are wanted: fewer than were asked for would look like all there are.
+fn within(limit: Option<u32>, default: u32, most: u32) -> Result<usize, ToolFailure> {
+    let limit = limit.unwrap_or(default);
+    if (1..=most).contains(&limit) {
+        return Ok(limit as usize);
+    }
+    Err(refused(format!("`limit` is {limit} and has to be 1 to {most}"), format!("give 1 to {most}, or leave it out for {default}")))
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -169,10 +200,7 @@ impl Knowledge {
         annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
     )]
     async fn search_knowledge(&self, Parameters(args): Parameters<SearchArgs>) -> Result<Json<Passages>, ToolFailure> {
-        let SearchArgs { query, vendor, arch, language, kind, bottleneck, phase, pack, limit } = args;
-        let limit = limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT) as usize;
-        let max_bytes = Some(ANSWER_BYTES);
-        let query = Query { text: query, vendor, arch, language, kind, bottleneck, phase, pack, limit, max_bytes };
+        let query = args.read()?;
         // Going over to another thread and back takes longer than some searches.
         if self.library.is_ready(&query) {
             return match catch_unwind(AssertUnwindSafe(|| self.library.search(&query))) {
@@ -208,7 +236,7 @@ impl Knowledge {
         title = "List packs",
         annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
     )]
-    async fn list_packs(&self) -> Result<Json<Packs>, ToolFailure> {
+    async fn list_packs(&self, Parameters(NoArgs {}): Parameters<NoArgs>) -> Result<Json<Packs>, ToolFailure> {
         self.ask(|library| library.packs().map(|packs| Packs { packs })).await
     }
 
@@ -343,7 +371,7 @@ mod tests {
         );
         assert!(text(&result).contains("x86-cpu/streaming-stores"), "{}", text(&result));
         let result = call("search_knowledge", json!({"query": "x", "kind": "rumour"})).await;
-        assert!(text(&result).contains("expected one of `constraint`"), "{}", text(&result));
+        assert!(text(&result).contains("one of \"constraint\""), "{}", text(&result));
     }
 
     #[tokio::test]
@@ -353,9 +381,16 @@ mod tests {
         assert_eq!(resources[0].uri, "kernelwright://knowledge/index");
         assert!(resources.len() > 20, "{}", resources.len());
         let index = client.read_resource(ReadResourceRequestParams::new(&resources[0].uri)).await.unwrap();
-        let ResourceContents::TextResourceContents { text, .. } = &index.contents[0] else { panic!("{index:?}") };
+        let ResourceContents::TextResourceContents { text, mime_type, .. } = &index.contents[0] else { panic!("{index:?}") };
+        assert_eq!(mime_type.as_deref(), Some("text/markdown"));
         assert!(text.contains("\n## By bottleneck\n"), "{text}");
         assert!(text.contains("x86-cpu/streaming-stores"), "{text}");
+        for kind in ["text/markdown", "text/x-python"] {
+            let listed = resources.iter().find(|listed| listed.mime_type.as_deref() == Some(kind)).unwrap();
+            let read = client.read_resource(ReadResourceRequestParams::new(&listed.uri)).await.unwrap();
+            let ResourceContents::TextResourceContents { mime_type, .. } = &read.contents[0] else { panic!("{read:?}") };
+            assert_eq!(mime_type.as_deref(), Some(kind), "{}", listed.uri);
+        }
         let unknown = client.read_resource(ReadResourceRequestParams::new("kernelwright://knowledge/x86-cpu/streaming")).await;
         assert!(unknown.unwrap_err().to_string().contains("x86-cpu/streaming-stores"));
         let templates = client.list_all_resource_templates().await.unwrap();
@@ -379,5 +414,69 @@ mod tests {
     async fn packs_are_listed() {
         let listed = call("list_packs", json!({})).await;
         assert!(text(&listed).contains("\"id\":\"x86-cpu\""), "{}", text(&listed));
+        let bare = client().await.call_tool(CallToolRequestParams::new("list_packs")).await.unwrap();
+        assert_eq!(text(&bare), text(&listed));
+    }
+
+    #[tokio::test]
+    async fn no_tool_takes_what_it_does_not_know() {
+        for tool in client().await.list_all_tools().await.unwrap() {
+            assert_eq!(tool.input_schema.get("additionalProperties"), Some(&json!(false)), "{}", tool.name);
+        }
+        let refused = call("list_packs", json!({"colour": "blue"})).await;
+        assert!(text(&refused).starts_with("error: invalid_arguments"), "{}", text(&refused));
+    }
+
+    #[tokio::test]
+    async fn what_asks_for_nothing_is_refused() {
+        for (tool, arguments, reason) in [
+            ("search_knowledge", json!({"query": ""}), "`query` is empty"),
+            ("search_knowledge", json!({"query": " \n"}), "`query` is empty"),
+            ("search_knowledge", json!({"query": "tiles", "limit": 0}), "`limit` is 0 and has to be 1 to 20"),
+            ("search_knowledge", json!({"query": "tiles", "limit": 21}), "`limit` is 21 and has to be 1 to 20"),
+            ("find_code", json!({"text": " "}), "`text` is empty"),
+            ("find_code", json!({"pattern": ""}), "`pattern` is empty"),
+            ("find_code", json!({"symbol": ""}), "`symbol` is empty"),
+            ("find_code", json!({"files": ""}), "`files` is empty"),
+            ("find_code", json!({"text": "x", "limit": 0}), "`limit` is 0 and has to be 1 to 100"),
+            ("find_code", json!({"text": "x", "limit": 101}), "`limit` is 101 and has to be 1 to 100"),
+        ] {
+            let refused = call(tool, arguments).await;
+            let expected = format!("error: invalid_arguments\nreason: {reason}\nfix: ");
+            assert!(refused.is_error == Some(true) && text(&refused).starts_with(&expected), "{}", text(&refused));
+        }
+        let refused = call("find_code", json!({"symbol": "torch::"})).await;
+        assert!(text(&refused).starts_with("error: symbol_invalid\nreason: `torch::` names no symbol\n"), "{}", text(&refused));
+        let refused = call("find_code", json!({"files": "*.{cu,cuh}"})).await;
+        let expected = "error: files_invalid\nreason: `*.{cu,cuh}` is no pattern for files: `{` has no meaning in it\n";
+        assert!(text(&refused).starts_with(expected), "{}", text(&refused));
+    }
+
+    #[tokio::test]
+    async fn limits_are_in_the_schema() {
+        let tools = client().await.list_all_tools().await.unwrap();
+        for (name, most) in [("search_knowledge", 20), ("find_code", 100)] {
+            let tool = tools.iter().find(|tool| tool.name == name).unwrap();
+            let limit = &tool.input_schema["properties"]["limit"];
+            assert_eq!((&limit["minimum"], &limit["maximum"]), (&json!(1), &json!(most)), "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_part_is_known_by_its_names_and_a_name_that_nobody_knows_is_refused() {
+        let entries = async |arch: &str| {
+            let found = call("search_knowledge", json!({"query": "wgmma tma", "arch": arch})).await;
+            let passages: Passages = serde_json::from_value(found.structured_content.unwrap()).unwrap();
+            passages.passages.into_iter().map(|passage| passage.entry).collect::<Vec<_>>()
+        };
+        let hopper = entries("sm_90").await;
+        assert!(hopper.iter().any(|entry| entry.starts_with("nvidia-hopper/")), "{hopper:?}");
+        for name in ["h100", "Hopper", "sm90", "NVIDIA H200"] {
+            assert_eq!(entries(name).await, hopper, "{name}");
+        }
+        let refused = call("search_knowledge", json!({"query": "tiles", "vendor": "foo"})).await;
+        let expected =
+            "error: vendor_unknown\nreason: there is no vendor `foo` in the packs\nfix: name one of: amd, huawei, meta, nvidia; ";
+        assert!(text(&refused).starts_with(expected), "{}", text(&refused));
     }
 }

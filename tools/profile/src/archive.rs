@@ -71,16 +71,23 @@ impl Archive {
     /// The report of this name or of the one name that begins like this.
     pub(crate) fn find(&self, name: &str) -> Result<(ContentHash, Report), ProfileError> {
         let unknown = || ProfileError::NoSuchProfile(name.to_owned());
-        let digits = name.len() >= SHORTEST_NAME && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let mut found = self.kept().into_iter().filter(|kept| digits && kept.id.as_str().starts_with(&name.to_ascii_lowercase()));
-        let (Some(one), None) = (found.next(), found.next()) else { return Err(unknown()) };
-        let content = fs::read(self.path(&one.id)).map_err(|_| unknown())?;
+        let id = self.named(name).ok_or_else(unknown)?;
+        let content = fs::read(self.path(&id)).map_err(|_| unknown())?;
         let report = serde_json::from_slice(&content).map_err(|error| self.failed(error.into()))?;
-        Ok((one.id, report))
+        Ok((id, report))
     }
 
-    /// The lines of a resource: `kernelwright://profiles/ID` with `?offset=N&limit=N` where others than the first are wanted.
-    pub(crate) fn read(&self, uri: &str) -> Result<String, ProfileError> {
+    /// The one kept report whose name begins like this.
+    fn named(&self, name: &str) -> Option<ContentHash> {
+        let digits = name.len() >= SHORTEST_NAME && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let mut found = self.kept().into_iter().filter(|kept| digits && kept.id.as_str().starts_with(&name.to_ascii_lowercase()));
+        let (Some(one), None) = (found.next(), found.next()) else { return None };
+        Some(one.id)
+    }
+
+    /// The lines of a resource: `kernelwright://profiles/ID` with `?offset=N&limit=N` where others than the first are wanted. The first digits of
+    /// the name are enough here as well.
+    pub(crate) fn read(&self, uri: &str) -> Result<Extract, ProfileError> {
         let unknown = || ProfileError::NoSuchProfile(uri.to_owned());
         let rest = uri.strip_prefix(SCHEME).ok_or_else(unknown)?;
         let (name, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -92,16 +99,17 @@ impl Archive {
                 _ => return Err(unknown()),
             }
         }
-        let id: ContentHash = name.parse().map_err(|_| unknown())?;
+        let id = self.named(name).ok_or_else(unknown)?;
         let text = fs::read_to_string(self.path(&id)).map_err(|_| unknown())?;
         let total = text.lines().count();
         let mut part: String = text.lines().skip(offset).take(limit).flat_map(|line| [line, "\n"]).collect();
         let end = offset.saturating_add(limit);
+        let is_whole = offset == 0 && end >= total;
         if end < total {
             // Writing into a `String` does not fail.
             let _ = writeln!(part, "[lines {offset} to {} of {total}; next: {}?offset={end}&limit={limit}]", end - 1, self::uri(&id));
         }
-        Ok(part)
+        Ok(Extract { text: part, is_whole })
     }
 
     /// Removes the oldest reports beyond the bounds, and never the one just kept.
@@ -134,6 +142,14 @@ impl Archive {
     fn failed(&self, source: io::Error) -> ProfileError {
         ProfileError::Archive { folder: self.folder.clone(), source }
     }
+}
+
+/// Lines of a report.
+#[derive(Debug)]
+pub(crate) struct Extract {
+    pub(crate) text: String,
+    /// Whether these are all of them, which together are JSON.
+    pub(crate) is_whole: bool,
 }
 
 /// One report on disk.
@@ -176,10 +192,17 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let archive = Archive::below(cache.path());
         let uri = uri(&archive.keep(&report("a")).unwrap());
-        assert_eq!(serde_json::from_str::<Report>(&archive.read(&uri).unwrap()).unwrap(), report("a"));
-        let part = archive.read(&format!("{uri}?offset=0&limit=1")).unwrap();
+        let whole = archive.read(&uri).unwrap();
+        assert!(whole.is_whole);
+        assert_eq!(serde_json::from_str::<Report>(&whole.text).unwrap(), report("a"));
+        let Extract { text: part, is_whole } = archive.read(&format!("{uri}?offset=0&limit=1")).unwrap();
+        assert!(!is_whole && !archive.read(&format!("{uri}?offset=1")).unwrap().is_whole);
         assert!(part.starts_with("{\n[lines 0 to 0 of ") && part.ends_with(&format!("next: {uri}?offset=1&limit=1]\n")), "{part}");
-        for unknown in ["kernelwright://profiles/x", "kernelwright://artifacts/x", &format!("{uri}?lines=2")] {
+        let (short, upper) = (&uri[..SCHEME.len() + 8], uri[SCHEME.len()..][..10].to_ascii_uppercase());
+        for name in [short.to_owned(), format!("{SCHEME}{upper}")] {
+            assert_eq!(archive.read(&name).unwrap().text, whole.text, "{name}");
+        }
+        for unknown in [&uri[..SCHEME.len() + 7], "kernelwright://profiles/x", "kernelwright://artifacts/x", &format!("{uri}?lines=2")] {
             assert!(archive.read(unknown).is_err(), "{unknown}");
         }
     }

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use kernelwright_protocol::{ProfilerKind, Target};
+use kernelwright_server::read_source;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::sections::Reading;
+use crate::error::Contradiction;
+use crate::sections::{Reading, names};
 use crate::{ProfileError, ProfileRequest};
 
 #[derive(Deserialize, JsonSchema)]
@@ -64,8 +66,10 @@ pub(crate) struct ReadArgs {
     /// The profile's `id`, or its first 8 digits and more.
     pub(crate) id: String,
     /// The section, one of the profile's `sections`: kernels, causes, before, limits; of one kernel: figures, stalls, source, raw.
+    // The schema has the closed list; what this profile has of it is known only with the profile.
+    #[schemars(extend("enum" = names()))]
     section: String,
-    /// The kernel's name or a part of it; the most expensive one without it.
+    /// The kernel's name or a part of it, in a section of one kernel; the most expensive one that has the section without it.
     kernel: Option<String>,
     /// The first line, from `next_offset` of the page before; 0 without it.
     offset: Option<usize>,
@@ -96,17 +100,17 @@ impl ReadArgs {
 impl ProfileArgs {
     /// The request, with files read.
     pub(crate) async fn read(self) -> Result<ProfileRequest, ProfileError> {
-        let problem = source(self.problem, self.problem_file, "give either `problem` or `problem_file`, not both").await?;
-        let candidate = source(self.candidate, self.candidate_file, "give either `candidate` or `candidate_file`, not both").await?;
-        let problem = problem.ok_or(ProfileError::Arguments("neither `problem` nor `problem_file` is given"))?;
+        let problem = source(self.problem, self.problem_file, Contradiction::TwoProblems).await?;
+        let candidate = source(self.candidate, self.candidate_file, Contradiction::TwoCandidates).await?;
+        let problem = problem.ok_or(Contradiction::NoProblem)?;
         Ok(ProfileRequest { problem, candidate, target: self.target, profiler: self.profiler.and_then(Choice::kind), arch: None })
     }
 }
 
-async fn source(text: Option<String>, file: Option<PathBuf>, both: &'static str) -> Result<Option<String>, ProfileError> {
+async fn source(text: Option<String>, file: Option<PathBuf>, both: Contradiction) -> Result<Option<String>, ProfileError> {
     match (text, file) {
-        (Some(_), Some(_)) => Err(ProfileError::Arguments(both)),
-        (None, Some(path)) => tokio::fs::read_to_string(&path).await.map(Some).map_err(|source| ProfileError::Unreadable { path, source }),
+        (Some(_), Some(_)) => Err(both.into()),
+        (None, Some(path)) => read_source(&path).await.map(Some).map_err(|source| ProfileError::Unreadable { path, source }),
         (text, None) => Ok(text),
     }
 }
@@ -145,7 +149,11 @@ mod tests {
         for (args, code) in [
             (serde_json::json!({"target": "cpu"}), "invalid_arguments"),
             (serde_json::json!({"target": "cpu", "problem": "x", "problem_file": "x"}), "invalid_arguments"),
+            (serde_json::json!({"target": "cpu", "problem": "x", "candidate": "x", "candidate_file": "x"}), "invalid_arguments"),
             (serde_json::json!({"target": "cpu", "problem_file": "/nowhere/problem.py"}), "file_unreadable"),
+            // Without an end.
+            (serde_json::json!({"target": "cpu", "problem_file": "/dev/zero"}), "file_unreadable"),
+            (serde_json::json!({"target": "cpu", "problem": "x", "candidate_file": "/dev/zero"}), "file_unreadable"),
         ] {
             assert_eq!(arguments(args).read().await.unwrap_err().code(), code);
         }

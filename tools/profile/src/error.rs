@@ -29,8 +29,8 @@ pub enum ProfileError {
         source: io::Error,
     },
     /// The arguments contradict each other.
-    #[error("{0}")]
-    Arguments(&'static str),
+    #[error(transparent)]
+    Arguments(#[from] Contradiction),
     /// A profiler was asked for that the target does not have.
     #[error("`{profiler}` is none of the profilers for {target}: {}", names(target.backend))]
     NotForTarget {
@@ -97,7 +97,7 @@ pub enum ProfileError {
     #[error("no profile `{0}` is kept")]
     NoSuchProfile(String),
     /// A report has no such section.
-    #[error("there is no section `{section}`; there are {known}")]
+    #[error("the profile has no section `{section}`; it has {known}")]
     NoSuchSection {
         /// What was asked for.
         section: String,
@@ -105,8 +105,8 @@ pub enum ProfileError {
         known: String,
     },
     /// A report has no such kernel.
-    #[error("the profile has no kernel `{0}`")]
-    NoSuchKernel(String),
+    #[error(transparent)]
+    NoSuchKernel(#[from] NoKernel),
     /// Reports cannot be kept or read.
     #[error("cannot keep profiles in {}: {source}", folder.display())]
     Archive {
@@ -118,6 +118,53 @@ pub enum ProfileError {
     /// The one who asked does not wait any more.
     #[error("cancelled")]
     Cancelled,
+}
+
+/// Arguments that do not go together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Contradiction {
+    /// The problem was given twice.
+    #[error("give either `problem` or `problem_file`, not both")]
+    TwoProblems,
+    /// It was not given at all.
+    #[error("neither `problem` nor `problem_file` is given")]
+    NoProblem,
+    /// The candidate was given twice.
+    #[error("give either `candidate` or `candidate_file`, not both")]
+    TwoCandidates,
+    /// Nothing here can look at the target.
+    #[error("there is no profiler for this target")]
+    NoProfiler,
+    /// One kernel was asked for of a section that has none of its own for each.
+    #[error("`kernel` goes with the sections figures, stalls, source and raw; `{section}` is about the whole profile")]
+    KernelOfWhole {
+        /// The section.
+        section: &'static str,
+    },
+}
+
+impl Contradiction {
+    fn hint(self) -> &'static str {
+        match self {
+            Self::TwoProblems | Self::NoProblem | Self::TwoCandidates => {
+                "give `problem` or `problem_file`, and for a candidate `candidate` or `candidate_file`"
+            }
+            Self::NoProfiler => "name another target; list_profilers says what each has",
+            Self::KernelOfWhole { .. } => "leave `kernel` out, or ask for a section of one kernel",
+        }
+    }
+}
+
+/// There is no kernel of a name that has a section.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the profile has no kernel `{name}` with `{section}`; those with it: {known}")]
+pub struct NoKernel {
+    /// What was asked for.
+    pub name: String,
+    /// Of which section.
+    pub section: &'static str,
+    /// The kernels that have it.
+    pub known: String,
 }
 
 impl ProfileError {
@@ -188,7 +235,7 @@ impl ProfileError {
             Self::Environment(error) => error.hint(),
             Self::Launch(_) => "run `kernelwright doctor`; it says what a worker lacks here",
             Self::Unreadable { .. } => "give a path that the server can read, or the source text itself",
-            Self::Arguments(_) => "give `problem` or `problem_file`, and for a candidate `candidate` or `candidate_file`",
+            Self::Arguments(contradiction) => contradiction.hint(),
             Self::NotForTarget { .. } => "leave `profiler` out for the most telling one that works",
             Self::NoDevice { .. } => "use the target `cpu`, or run the server on a machine with that device and a torch built for it",
             Self::Problem(_) => {

@@ -40,7 +40,7 @@ mod timed;
 mod workers;
 
 pub use capture::{Capture, RawFigure, Rung, Taken, Work};
-pub use error::ProfileError;
+pub use error::{Contradiction, NoKernel, ProfileError};
 pub use import::{Fault, Format, ImportError, import};
 pub use ncu::ncu_command;
 pub use profiler::{ProfileRequest, Profiler, Settings};

@@ -12,12 +12,12 @@ use kernelwright_protocol::{Backend, ContentHash, KernelTime, ProfilerKind, Targ
 use serde_json::json;
 use tokio::sync::Mutex;
 
-use crate::ProfileError;
 use crate::capture::{Capture, Rung, Taken, Work};
 use crate::claim::{DescriptionClaim, WorkClaim};
 use crate::descriptions::{self, Descriptions};
 use crate::ncu::{self, Ncu};
 use crate::workers::Workers;
+use crate::{Contradiction, ProfileError};
 use crate::{compiled, cpu, ladder, proton, timed};
 
 /// Several measurements of less than half a second each, and CUDA's start.
@@ -182,7 +182,7 @@ impl Profiler {
                 Err(error) => return Err(error),
             }
         }
-        Err(obstacle.unwrap_or(ProfileError::Arguments("there is no profiler for this target")))
+        Err(obstacle.unwrap_or(ProfileError::Arguments(Contradiction::NoProfiler)))
     }
 
     /// What one profiler says, and the file it has left.

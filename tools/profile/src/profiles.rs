@@ -4,7 +4,7 @@ use std::path::Path;
 
 use kernelwright_protocol::{ContentHash, Profile, ProfileComparison, ProfilePage, Target, TargetDescription};
 
-use crate::archive::Archive;
+use crate::archive::{Archive, Extract};
 use crate::capture::{Rung, Taken};
 use crate::compare::compare;
 use crate::digest::digest;
@@ -114,7 +114,7 @@ impl Profiles {
     }
 
     /// The lines that a resource's name asks for.
-    pub(crate) async fn resource(&self, uri: &str) -> Result<String, ProfileError> {
+    pub(crate) async fn resource(&self, uri: &str) -> Result<Extract, ProfileError> {
         let (archive, uri) = (self.archive.clone(), uri.to_owned());
         off_thread(move || archive.read(&uri)).await
     }

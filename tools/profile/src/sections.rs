@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use kernelwright_protocol::{ContentHash, Figures, HotLine, KernelProfile, ProfilePage};
 
-use crate::error::ProfileError;
+use crate::error::{Contradiction, NoKernel, ProfileError};
 use crate::report::Report;
 
 /// About a thousand tokens.
@@ -22,15 +22,24 @@ const SECTIONS: [(&str, bool); 8] = [
     ("raw", true),
 ];
 
+/// The kernels that an error names, and how much of the name of each: those of templates fill a screen.
+const NAMED_KERNELS: usize = 8;
+const NAME_CHARACTERS: usize = 80;
+
 /// What of a report is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     /// The section's name.
     pub section: String,
-    /// The kernel's name or a part of it; without it the most expensive kernel.
+    /// The kernel's name or a part of it, in a section of one kernel; without it the most expensive one that has the section.
     pub kernel: Option<String>,
     /// The first line.
     pub offset: usize,
+}
+
+/// The names of all sections.
+pub(crate) fn names() -> [&'static str; SECTIONS.len()] {
+    SECTIONS.map(|(name, _)| name)
 }
 
 /// The sections in which a report has something.
@@ -45,10 +54,15 @@ pub(crate) fn sections(report: &Report) -> Vec<&'static str> {
 /// One page.
 pub(crate) fn page(id: &ContentHash, report: &Report, reading: &Reading) -> Result<ProfilePage, ProfileError> {
     let Reading { section, kernel, offset } = reading;
-    let known = SECTIONS.iter().find(|(name, _)| name == section);
-    let (name, of_kernel) =
-        *known.ok_or_else(|| ProfileError::NoSuchSection { section: section.clone(), known: sections(report).join(", ") })?;
-    let position = if of_kernel { find(&report.capture.kernels, kernel.as_deref())? } else { 0 };
+    let known = sections(report);
+    // An empty page would read as if nothing had been found where nothing was looked for.
+    let found = SECTIONS.iter().find(|(name, _)| name == section && known.contains(name));
+    let (name, of_kernel) = *found.ok_or_else(|| ProfileError::NoSuchSection { section: section.clone(), known: known.join(", ") })?;
+    let position = match kernel {
+        Some(_) if !of_kernel => return Err(ProfileError::Arguments(Contradiction::KernelOfWhole { section: name })),
+        kernel if of_kernel => find(report, name, kernel.as_deref())?,
+        _ => 0,
+    };
     let lines = lines(report, name, position);
     let total = lines.len();
     let mut room = PAGE_BYTES;
@@ -72,13 +86,40 @@ pub(crate) fn page(id: &ContentHash, report: &Report, reading: &Reading) -> Resu
     })
 }
 
-/// The kernel of this name, or the first whose name holds it.
-fn find(kernels: &[KernelProfile], name: Option<&str>) -> Result<usize, ProfileError> {
-    let Some(name) = name else { return Ok(0) };
-    let named = |test: &dyn Fn(&str) -> bool| kernels.iter().position(|kernel| test(&kernel.time.name));
+/// The kernel of this name, or the first whose name holds it, of those that have this section.
+fn find(report: &Report, section: &'static str, name: Option<&str>) -> Result<usize, ProfileError> {
+    let kernels = &report.capture.kernels;
+    let named = |position: &usize| kernels[*position].time.name.as_str();
+    let filled: Vec<usize> = (0..kernels.len()).filter(|position| !lines(report, section, *position).is_empty()).collect();
+    let wanted = name.unwrap_or_default();
     // The digest cuts long names.
-    let part = name.trim_end_matches('…');
-    named(&|full| full == name).or_else(|| named(&|full| full.contains(part))).ok_or_else(|| ProfileError::NoSuchKernel(name.to_owned()))
+    let part = wanted.trim_end_matches('…');
+    // Another kernel with a longer name is not what a whole name stands for.
+    let is_whole = kernels.iter().any(|kernel| kernel.time.name == wanted);
+    let fits = |full: &str| if is_whole { full == wanted } else { full.contains(part) };
+    filled.iter().copied().find(|position| fits(named(position))).ok_or_else(|| {
+        // Launches of several shapes have one name.
+        let known = filled.iter().map(named).fold(Vec::new(), |mut known, name| {
+            if !known.contains(&name) {
+                known.push(name);
+            }
+            known
+        });
+        ProfileError::NoSuchKernel(NoKernel { name: wanted.to_owned(), section, known: listed(&known) })
+    })
+}
+
+/// These names, or as many of them as an error has room for.
+fn listed(names: &[&str]) -> String {
+    let cut = |name: &&str| match name.char_indices().nth(NAME_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => (*name).to_owned(),
+    };
+    let mut listed: Vec<String> = names.iter().take(NAMED_KERNELS).map(cut).collect();
+    if names.len() > NAMED_KERNELS {
+        listed.push(format!("{} more", names.len() - NAMED_KERNELS));
+    }
+    listed.join(", ")
 }
 
 fn lines(report: &Report, section: &str, position: usize) -> Vec<String> {
@@ -178,9 +219,54 @@ mod tests {
     fn a_section_of_a_kernel_is_found_by_a_part_of_its_name() {
         assert_eq!(read("figures", Some("kernel_1…"), 0).unwrap().kernel.as_deref(), Some("kernel_1"));
         assert_eq!(read("figures", None, 0).unwrap().kernel.as_deref(), Some("kernel_0"));
-        assert_eq!(read("figures", Some("gemm"), 0).unwrap_err().code(), "no_such_kernel");
-        let error = read("registers", None, 0).unwrap_err();
-        assert_eq!(error.to_string(), "there is no section `registers`; there are kernels, causes, limits, figures, stalls, source, raw");
+        let error = read("figures", Some("gemm"), 0).unwrap_err();
+        assert_eq!(error.code(), "no_such_kernel");
+        assert_eq!(error.to_string(), "the profile has no kernel `gemm` with `figures`; those with it: kernel_0, kernel_1, kernel_2");
+    }
+
+    #[test]
+    fn a_section_that_the_profile_has_not_is_an_error() {
+        // The problem's own profile has nothing before it; nobody knows a section `registers`.
+        for section in ["before", "registers"] {
+            let error = read(section, None, 0).unwrap_err();
+            let known = "it has kernels, causes, limits, figures, stalls, source, raw";
+            assert_eq!((error.code(), error.to_string()), ("no_such_section", format!("the profile has no section `{section}`; {known}")));
+        }
+    }
+
+    #[test]
+    fn a_section_of_kernels_is_of_one_that_has_it() {
+        let mut report = report(3);
+        report.capture.kernels[0].stalls.clear();
+        let stalls = |kernel: Option<&str>| {
+            page(&id(), &report, &Reading { section: "stalls".into(), kernel: kernel.map(str::to_owned), offset: 0 })
+        };
+        assert_eq!(stalls(None).unwrap().kernel.as_deref(), Some("kernel_1"));
+        let error = stalls(Some("kernel_0")).unwrap_err();
+        assert_eq!(error.to_string(), "the profile has no kernel `kernel_0` with `stalls`; those with it: kernel_1, kernel_2");
+    }
+
+    #[test]
+    fn a_kernel_is_no_part_of_a_section_of_the_whole() {
+        for kernel in ["zzz", "kernel_1"] {
+            let error = read("kernels", Some(kernel), 0).unwrap_err();
+            assert_eq!(error.code(), "invalid_arguments");
+            insta::allow_duplicates! {
+                insta::assert_snapshot!(format!("{error}\n{}", error.hint()), @"
+                `kernel` goes with the sections figures, stalls, source and raw; `kernels` is about the whole profile
+                leave `kernel` out, or ask for a section of one kernel
+                ");
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_names_few_of_many_kernels() {
+        let mut report = report(12);
+        report.capture.kernels[0].time.name = "x".repeat(90);
+        let reading = Reading { section: "figures".into(), kernel: Some("gemm".into()), offset: 0 };
+        let error = page(&id(), &report, &reading).unwrap_err().to_string();
+        assert!(error.contains(&format!("{}…, kernel_1, ", "x".repeat(80))) && error.ends_with(", kernel_7, 4 more"), "{error}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, tool, tool_handler, tool_router
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::archive;
+use crate::archive::{self, Extract};
 use crate::arguments::{CompareArgs, ImportArgs, ProfileArgs, ReadArgs, TargetArgs};
 use crate::capture::Rung;
 use crate::{ProfileError, Profiles, Settings};
@@ -98,7 +98,8 @@ impl Server {
     /// Read a section of a profile that was taken or imported before, page by page.
     ///
     /// `kernels`: all of them; `causes`: all diagnoses and what was ruled out; `before`; `limits`. Of one kernel: `figures`, all that was measured;
-    /// `stalls`, what its warps waited for; `source`, its costliest lines; `raw`, the profiler's own figures under its own names.
+    /// `stalls`, what its warps waited for; `source`, its costliest lines; `raw`, the profiler's own figures under its own names. What a profile
+    /// has of these is in its `sections`.
     #[tool(
         title = "Read profile",
         annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
@@ -165,8 +166,10 @@ impl ServerHandler for Server {
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let template = ResourceTemplate::new(format!("{}{{id}}{{?offset,limit}}", archive::SCHEME), "profile")
             .with_title("Whole profile")
-            .with_description("Everything of a profile as JSON, with the profiler's own figures; offset and limit count lines.")
-            .with_mime_type("application/json");
+            .with_description(
+                "Everything of a profile with the profiler's own figures, by its id or the first 8 digits of it: as JSON, where 400 lines or \
+                 `limit` hold it; otherwise lines of it as plain text, of which the last says how to go on. offset and limit count lines.",
+            );
         Ok(ListResourceTemplatesResult::with_all_items(vec![template]))
     }
 
@@ -175,10 +178,16 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let text = self.profiles.resource(&request.uri).await;
-        let text = text.map_err(|error| ErrorData::resource_not_found(error.to_string(), None))?;
-        Ok(ReadResourceResult::new(vec![ResourceContents::text(text, request.uri)]).into())
+        let extract = self.profiles.resource(&request.uri).await;
+        let extract = extract.map_err(|error| ErrorData::resource_not_found(error.to_string(), None))?;
+        Ok(ReadResourceResult::new(vec![contents(extract, request.uri)]).into())
     }
+}
+
+/// A part of a JSON text is none.
+fn contents(extract: Extract, uri: String) -> ResourceContents {
+    let Extract { text, is_whole } = extract;
+    ResourceContents::text(text, uri).with_mime_type(if is_whole { "application/json" } else { "text/plain" })
 }
 
 /// Waits for the work unless the client cancels the call; dropped work kills its worker.
@@ -203,6 +212,7 @@ fn failure(error: &ProfileError) -> ToolFailure {
 #[cfg(test)]
 mod tests {
     use kernelwright_harness::Refusal;
+    use serde_json::json;
 
     use super::*;
 
@@ -214,6 +224,24 @@ mod tests {
             ["compare_profiles", "describe_target", "import_profile", "list_profilers", "profile_kernel", "read_profile"]
         );
         assert_eq!(kernelwright_server::lint("kernelwright-profile", &tools), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_schema_has_the_sections() {
+        let tools = prepare(Server::tool_router()).list_all();
+        let read = tools.iter().find(|tool| tool.name == "read_profile").unwrap();
+        let section = &read.input_schema["properties"]["section"];
+        let names = ["kernels", "causes", "before", "limits", "figures", "stalls", "source", "raw"];
+        assert_eq!((&section["type"], &section["enum"]), (&json!("string"), &json!(names)));
+    }
+
+    #[test]
+    fn a_resource_is_json_only_as_a_whole() {
+        let kind = |is_whole| match contents(Extract { text: "{}".into(), is_whole }, "u".into()) {
+            ResourceContents::TextResourceContents { mime_type, .. } => mime_type.unwrap(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!([true, false].map(kind), ["application/json", "text/plain"]);
     }
 
     #[test]

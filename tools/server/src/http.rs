@@ -22,6 +22,7 @@ use tokio::net::TcpListener;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::strict::Strict;
 use crate::transport::{GRACE, ServeError};
 
 /// The only browser origins that may call us.
@@ -54,7 +55,7 @@ pub(crate) async fn serve<H: ServerHandler + Clone>(
     } else {
         config.disable_allowed_hosts()
     };
-    let service = StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(LocalSessionManager::default()), config);
+    let service = StreamableHttpService::new(move || Ok(Strict(handler.clone())), Arc::new(LocalSessionManager::default()), config);
     let mut app = Router::new().nest_service("/mcp", service);
     if let Some(expected) = expected {
         app = app.layer(from_fn(move |request: Request, next: Next| {

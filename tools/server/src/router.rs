@@ -8,10 +8,15 @@ use rmcp::handler::server::router::tool::{ToolRoute, ToolRouter};
 use rmcp::handler::server::tool::ToolCallContext;
 use rmcp::model::{CallToolResponse, CallToolResult, ErrorCode, Tool};
 
+use crate::arguments::{described, make_integers, objections, without_types};
+use crate::text::cut;
 use crate::{ToolFailure, tidy_input, tidy_output};
 
+/// As much of a deserializer's message as is told, in characters: it may repeat all that it was given.
+const MESSAGE: usize = 1_000;
+
 /// Makes a router's tools acceptable to every host: tidied schemas, and malformed arguments answered with a [`ToolFailure`] that
-/// names the arguments there are. Tools are listed in the order of their names.
+/// says which one is wrong and names those that there are. Tools are listed in the order of their names.
 ///
 /// Use it once, where the server is built: `tools: prepare(Self::tool_router())`, with `#[tool_handler(router = self.tools)]`.
 #[must_use]
@@ -25,12 +30,18 @@ fn prepare_route<S: Send + Sync + 'static>(route: ToolRoute<S>) -> ToolRoute<S> 
     attr.output_schema = attr.output_schema.map(|schema| Arc::new(tidy_output(&schema)));
     let usage: Arc<str> = usage(&attr).into();
     let name = attr.name.clone();
-    ToolRoute::new_dyn(attr, move |context: ToolCallContext<'_, S>| {
+    let schema = Arc::clone(&attr.input_schema);
+    ToolRoute::new_dyn(attr, move |mut context: ToolCallContext<'_, S>| {
         let (name, usage, started) = (name.clone(), Arc::clone(&usage), Instant::now());
+        if let Some(arguments) = &mut context.arguments {
+            make_integers(&schema, arguments);
+        }
+        // Looked for now, as the call takes the arguments; told only if it refuses them.
+        let objections = objections(&schema, context.arguments.as_ref());
         let answer = call(context);
         Box::pin(async move {
             let answer = match answer.await {
-                Err(error) => refuse_arguments(error, &usage),
+                Err(error) => refuse_arguments(error, objections, &usage),
                 answer => answer,
             };
             tracing::debug!(tool = %name, elapsed = ?started.elapsed(), "call answered");
@@ -40,29 +51,22 @@ fn prepare_route<S: Send + Sync + 'static>(route: ToolRoute<S>) -> ToolRoute<S> 
 }
 
 /// What rmcp reports as a protocol error without a cure becomes a failure that a model can act on.
-fn refuse_arguments(error: ErrorData, usage: &str) -> Result<CallToolResponse, ErrorData> {
+fn refuse_arguments(error: ErrorData, objections: Option<String>, usage: &str) -> Result<CallToolResponse, ErrorData> {
     if error.code != ErrorCode::INVALID_PARAMS {
         return Err(error);
     }
-    let reason = error.message.trim_start_matches("failed to deserialize parameters: ").to_owned();
+    let reason = objections.unwrap_or_else(|| {
+        let message = error.message.trim_start_matches("failed to deserialize parameters: ");
+        without_types(&cut(message, MESSAGE))
+    });
     Ok(CallToolResult::from(ToolFailure::new("invalid_arguments", reason, usage)).into())
 }
 
 /// The arguments of a tool in a sentence.
 fn usage(tool: &Tool) -> String {
-    let required = tool.input_schema.get("required").and_then(|list| list.as_array());
-    let is_required = |name: &str| required.is_some_and(|list| list.iter().any(|entry| entry == name));
-    let properties = tool.input_schema.get("properties").and_then(|properties| properties.as_object());
-    let arguments: Vec<String> = properties
-        .into_iter()
-        .flatten()
-        .map(|(name, schema)| {
-            let kind = schema.get("type").and_then(|kind| kind.as_str()).unwrap_or("value");
-            format!("{name} ({kind}{})", if is_required(name) { ", required" } else { "" })
-        })
-        .collect();
+    let arguments = described(&tool.input_schema);
     if arguments.is_empty() {
         return format!("call {} without arguments", tool.name);
     }
-    format!("call {} with: {}", tool.name, arguments.join(", "))
+    format!("call {} with: {arguments}", tool.name)
 }

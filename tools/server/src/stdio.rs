@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::strict::Strict;
 use crate::transport::{GRACE, ServeError};
 
 /// Serves the standard streams until stdin ends or `stop` is cancelled.
@@ -25,7 +26,7 @@ pub(crate) async fn serve<H: ServerHandler>(handler: H, stop: CancellationToken)
     // Cancelling this token cancels every request's own token.
     let calls = CancellationToken::new();
     let running = tokio::select! {
-        running = handler.serve_with_ct(transport, calls.clone()) => match running {
+        running = Strict(handler).serve_with_ct(transport, calls.clone()) => match running {
             Ok(running) => running,
             // Opened and closed again without a word: a probe, or a client that died early.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

@@ -17,7 +17,7 @@ use kernelwright_protocol::{
 };
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, ListToolsResult, PaginatedRequestParams,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, ListToolsResult, MetaObject, PaginatedRequestParams,
     ProgressNotificationParam, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer, ServiceExt as _};
@@ -116,7 +116,8 @@ impl Scripted {
 
 fn failure(code: &str, reason: &str, fix: &str) -> CallToolResult {
     let mut error = CallToolResult::error(vec![ContentBlock::text(format!("error: {code}"))]);
-    error.structured_content = Some(json!({"error": {"code": code, "reason": reason, "fix": fix}}));
+    let parts = json!({"code": code, "reason": reason, "fix": fix});
+    error.meta = Some(MetaObject(Map::from_iter([("kernelwright/error".to_owned(), parts)])));
     error
 }
 

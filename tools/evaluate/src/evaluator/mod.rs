@@ -8,6 +8,7 @@ mod other_state;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use kernelwright_harness::WorkerLogs;
 use kernelwright_protocol::{Evaluation, Target};
@@ -20,6 +21,9 @@ use crate::problem::Problem;
 use crate::shelf::{IDLE, Key, Shelf};
 use crate::workshop::Workshop;
 use crate::{EvaluateError, EvaluateRequest, Settings};
+
+/// How long the end of the program waits for what is ending.
+const CLOSING: Duration = Duration::from_secs(1);
 
 /// Evaluates candidates, one at a time per target. Cheap to clone; clones share everything.
 #[derive(Clone, Debug)]
@@ -79,6 +83,14 @@ impl Evaluator {
         match Box::pin(self.attempt(request, say, cancelled)).await {
             Err(EvaluateError::ProblemCrashed { .. }) => Box::pin(self.attempt(request, say, cancelled)).await,
             outcome => outcome,
+        }
+    }
+
+    /// Waits, for a moment at most, until the last candidates' processes have ended and their folders are gone. For the end of the program, which would cut
+    /// that short.
+    pub async fn close(&self) {
+        if let Some(workshop) = self.inner.workshop.get() {
+            let _ = tokio::time::timeout(CLOSING, workshop.all_ended()).await;
         }
     }
 

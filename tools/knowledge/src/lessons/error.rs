@@ -25,6 +25,12 @@ pub enum LessonError {
         /// What the system says.
         source: io::Error,
     },
+    /// The file of a verdict is named from a folder that is not known.
+    #[error("the evidence is not named by an absolute path: {}", path.display())]
+    Relative {
+        /// What was named.
+        path: PathBuf,
+    },
     /// There is no verdict where one should be.
     #[error("there is no verdict {} {}", event.map_or_else(|| "in".to_owned(), |event| format!("in event {event} of")), path.display())]
     NoVerdict {
@@ -89,7 +95,7 @@ impl LessonError {
         match self {
             Self::NoHome => "lessons_unavailable",
             Self::NoChange => "change_missing",
-            Self::Unreadable { .. } | Self::NoVerdict { .. } => "evidence_missing",
+            Self::Unreadable { .. } | Self::Relative { .. } | Self::NoVerdict { .. } => "evidence_missing",
             Self::OtherCandidate { .. } | Self::Unrelated | Self::OtherBackend => "evidence_mismatch",
             Self::NothingProven => "nothing_proven",
             Self::NoLesson { .. } => "lesson_unknown",
@@ -104,7 +110,7 @@ impl LessonError {
         match self {
             Self::NoHome => "start the server with --home, or set paths.packs",
             Self::NoChange => "say in a sentence what was changed",
-            Self::Unreadable { .. } | Self::NoVerdict { .. } => {
+            Self::Unreadable { .. } | Self::Relative { .. } | Self::NoVerdict { .. } => {
                 "name the absolute path of a run's events.jsonl with the seq of a candidate_evaluated record, or a file that \
                  `kernelwright evaluate --json` printed"
             }

@@ -108,6 +108,37 @@ fn what_verdicts_do_not_prove_is_refused() {
 }
 
 #[test]
+fn evidence_is_a_regular_file_of_bounded_records_named_from_the_root() {
+    let desk = Desk::new(&[("a", Some(1.5))]);
+    let refused = |file: &str, event: Option<u64>| {
+        let mut new = desk.lesson("c", None, (1, "a"));
+        new.verdict.file = file.into();
+        new.verdict.event = event;
+        desk.book.record(&new).unwrap_err().to_string()
+    };
+    assert_eq!(refused("events.jsonl", Some(1)), "the evidence is not named by an absolute path: events.jsonl");
+    // A FIFO without a writer, and devices without an end.
+    let fifo = desk.folder.path().join("fifo").display().to_string();
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    for file in ["/dev/zero", "/", &fifo] {
+        for event in [None, Some(1)] {
+            assert_eq!(refused(file, event), format!("the evidence cannot be read: {file}: it is no regular file"));
+        }
+    }
+    let long = desk.folder.path().join("long");
+    File::create(&long).unwrap().set_len((16 << 20) + 1).unwrap();
+    for event in [None, Some(1)] {
+        assert!(refused(&long.display().to_string(), event).ends_with(": it holds more than 16 MiB in one piece"));
+    }
+    // A log of many records may be longer than one of them.
+    let log = desk.folder.path().join("events.jsonl");
+    let record = std::fs::read_to_string(&log).unwrap();
+    let words = format!("{{\"words\":\"{}\"}}\n", "x".repeat(9 << 20));
+    std::fs::write(&log, [&words, &words, &record].map(String::as_str).concat()).unwrap();
+    desk.book.record(&desk.lesson("c", None, (1, "a"))).unwrap();
+}
+
+#[test]
 fn the_same_change_measured_again_is_the_same_lesson() {
     let desk = Desk::new(&[("a", Some(1.5)), ("b", Some(3.0)), ("b", Some(4.0))]);
     let first = desk.lesson("c", Some((1, "a")), (2, "b"));

@@ -32,9 +32,10 @@ const CANDIDATES: usize = 80;
 pub(crate) struct Filters {
     pub(crate) pack: Option<String>,
     pub(crate) kind: Option<EntryKind>,
-    pub(crate) vendor: Option<String>,
-    pub(crate) architecture: Option<String>,
-    pub(crate) language: Option<String>,
+    /// One of these, as of the next two; none stands for any.
+    pub(crate) vendors: Vec<String>,
+    pub(crate) architectures: Vec<String>,
+    pub(crate) languages: Vec<String>,
     pub(crate) bottleneck: Option<Bottleneck>,
     pub(crate) phase: Option<Phase>,
 }
@@ -170,12 +171,14 @@ fn clauses(index: &PackIndex, filters: &Filters) -> Vec<Box<dyn TantivyQuery>> {
     {
         clauses.extend(value.map(|value| any_of(field, vec![value.to_owned()])));
     }
-    for (field, value) in [(fields.vendor, &filters.vendor), (fields.language, &filters.language)] {
-        clauses.extend(value.as_ref().map(|value| any_of(field, vec![value.to_lowercase(), ANY.to_owned()])));
-    }
-    if let Some(value) = &filters.architecture {
-        let values = of_architecture(value).into_iter().chain([ANY.to_owned()]).collect();
-        clauses.push(any_of(fields.architecture, values));
+    let architectures = filters.architectures.iter().flat_map(|name| of_architecture(name)).collect();
+    for (field, mut values) in
+        [(fields.vendor, filters.vendors.clone()), (fields.language, filters.languages.clone()), (fields.architecture, architectures)]
+    {
+        if !values.is_empty() {
+            values.push(ANY.to_owned());
+            clauses.push(any_of(field, values));
+        }
     }
     clauses
 }

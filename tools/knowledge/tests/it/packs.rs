@@ -68,7 +68,9 @@ fn filters_keep_what_holds_for_everything() {
         assert_eq!(found, expected, "{query:?}");
     };
     check(query("tile"), &["all/tile", "north/tile", "north/wide"]);
-    check(Query { vendor: Some("south".into()), ..query("tile") }, &["all/tile"]);
+    check(Query { vendor: Some("north".into()), ..query("tile") }, &["all/tile", "north/tile", "north/wide"]);
+    // No pack is about it, and everybody knows it: what holds everywhere holds there.
+    check(Query { vendor: Some("amd".into()), ..query("tile") }, &["all/tile"]);
     check(Query { arch: Some("n1".into()), ..query("tile") }, &["all/tile", "north/tile"]);
     check(Query { arch: Some("N1-wide".into()), ..query("tile") }, &["all/tile", "north/tile", "north/wide"]);
     check(Query { language: Some("cpp".into()), ..query("tile") }, &["all/tile"]);
@@ -92,7 +94,51 @@ fn an_architecture_has_a_vendor() {
         found
     };
     assert_eq!(on("n1-wide"), ["all/tile", "n1/tile", "north/tile"]);
-    assert_eq!(on("e5"), ["all/tile", "north/tile", "south/tile"], "nobody knows whose it is");
+}
+
+#[test]
+fn a_filter_that_nobody_knows_is_refused_with_those_there_are() {
+    let (_folder, library) = platforms();
+    let said = |query: Query| {
+        let error = library.search(&query).unwrap_err();
+        format!("{error}; {}", error.hint())
+    };
+    insta::assert_snapshot!(
+        [
+            said(Query { vendor: Some("south".into()), ..query("tile") }),
+            said(Query { arch: Some("e5".into()), ..query("tile") }),
+            said(Query { language: Some("cobol".into()), ..query("tile") }),
+        ]
+        .join("\n"),
+        @"
+    there is no vendor `south` in the packs; name one of: north; or leave `vendor` out
+    there is no architecture `e5` in the packs; name one of: n1, n1-wide; or leave `arch` out
+    there is no language `cobol` in the packs; name one of: triton; or leave `language` out
+    "
+    );
+    let (_folder, library) = library_of(&[("all", "", &[("tile.md", entry("title = \"Tiles\"\nkind = \"pattern\"", "A tile.\n"))])]);
+    let error = library.search(&Query { vendor: Some("south".into()), ..query("tile") }).unwrap_err();
+    assert_eq!(error.hint(), "leave `vendor` out: the packs name none");
+}
+
+#[test]
+fn one_name_may_stand_for_several_architectures() {
+    let tile = |title: &str| entry(&format!("title = \"{title}\"\nkind = \"api\""), "A tile has a name.\n");
+    let of = |arch: &str| format!("vendor = \"nvidia\"\narchitectures = [\"{arch}\"]\n");
+    let (_folder, library) = library_of(&[
+        ("large", &of("sm_100"), &[("tile.md", tile("Tiles of the large one"))]),
+        ("small", &of("sm_120"), &[("tile.md", tile("Tiles of the small one"))]),
+        ("older", &of("sm_90"), &[("tile.md", tile("Tiles of the older one"))]),
+        ("south", "vendor = \"south\"\n", &[("tile.md", tile("Tiles of the south"))]),
+    ]);
+    let on = |arch: &str| {
+        let mut found = found(&library, &Query { arch: Some(arch.into()), ..query("tile") });
+        found.sort();
+        found
+    };
+    assert_eq!(on("Blackwell"), ["large/tile", "small/tile"]);
+    assert_eq!(on("NVIDIA H100"), ["older/tile"]);
+    assert_eq!(on("t4"), Vec::<String>::new(), "it is no part of the south");
 }
 
 #[test]

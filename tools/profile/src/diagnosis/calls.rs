@@ -175,10 +175,13 @@ pub(crate) const RULES: &[Rule] = &[
     Rule {
         cause: Cause::Interpreter,
         scope: Scope::Cpu,
-        shows: &[Show {
-            when: &[below(KernelBusyShare, 0.6)],
-            says: "operators run in {kernel_busy_share} of a call's time; Python takes the rest, {gap_ns} for each",
-        }],
+        shows: &[
+            Show { when: &[below(KernelBusyShare, 0.0)], says: "no operator runs; Python takes all of a call's time" },
+            Show {
+                when: &[below(KernelBusyShare, 0.6)],
+                says: "operators run in {kernel_busy_share} of a call's time; Python takes the rest, {gap_ns} for each",
+            },
+        ],
         cleared: &[Show { when: &[above(KernelBusyShare, 0.85)], says: "operators run in {kernel_busy_share} of a call's time" }],
         symptom_of: &[],
         at_ceiling: AtCeiling::Silent,

@@ -78,20 +78,22 @@ impl Facts {
         let mut figures = capture.call.clone();
         let times = || capture.kernels.iter().map(|kernel| &kernel.time);
         let in_kernels: f64 = times().map(|time| time.time_per_call_ns.0 as f64).sum();
+        let in_operators = in_kernels - in_python(capture);
         let launches: f64 = times().map(|time| time.launches_per_call).sum();
         let wall = capture.wall_per_call_ns.map(|wall| wall.0 as f64).filter(|wall| *wall > 0.0);
         if let Some(wall) = wall.filter(|_| in_kernels > 0.0) {
-            // Under the profiler calls take longer, so that its own rest is a part of its own sum.
-            figures.set(Metric::KernelBusyShare, ((in_kernels - in_python(capture)) / wall.max(in_kernels)).min(1.0));
+            // Under the profiler calls take longer, so that its own rest is a part of its own sum; of the wall time it is the same part.
+            let busy = (in_operators / wall.max(in_kernels)).min(1.0);
+            figures.set(Metric::KernelBusyShare, busy);
             if launches > 0.0 {
-                figures.set(Metric::GapNs, (wall - in_kernels).max(0.0) / launches);
+                figures.set(Metric::GapNs, (1.0 - busy) * wall / launches);
             }
         }
         if launches > 0.0 {
             // A graph's kernels are one launch.
             figures.set(Metric::LaunchesPerCall, capture.call.get(Metric::LaunchesPerCall).unwrap_or(launches));
-            if in_kernels > 0.0 {
-                figures.set(Metric::KernelTimeNs, in_kernels / launches);
+            if in_operators > 0.0 {
+                figures.set(Metric::KernelTimeNs, in_operators / launches);
             }
         }
         if let Some((busy, allowed)) = figures.get(Metric::ProcessorsBusy).zip(figures.get(Metric::ProcessorsAllowed)) {

@@ -1,7 +1,8 @@
 //! A file's content in memory, bounded, unpacked where it is packed.
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
@@ -17,7 +18,8 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Reads the whole file.
 pub(super) fn content(path: &Path) -> Result<Vec<u8>, Fault> {
-    let file = File::open(path)?;
+    // A FIFO would otherwise wait for its writer before it can be told from a file.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(Fault::Unreadable(std::io::Error::new(ErrorKind::InvalidInput, "it is no regular file")));
     }
@@ -77,7 +79,13 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_no_file() {
+    fn a_folder_is_no_file_and_neither_is_a_fifo() {
         assert!(matches!(content(&std::env::temp_dir()), Err(Fault::Unreadable(_))));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fifo");
+        let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
+        // SAFETY: the name is a C string that outlives the call.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        assert!(matches!(content(&path), Err(Fault::Unreadable(error)) if error.kind() == ErrorKind::InvalidInput));
     }
 }

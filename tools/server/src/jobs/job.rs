@@ -65,16 +65,12 @@ pub(super) struct Job {
 #[derive(Clone, Copy, Debug, Default)]
 struct Interest {
     waiting: usize,
-    /// Somebody has the id, and may come back with it.
-    given_out: bool,
+    /// How often somebody has waited or asked so far.
+    asked: u64,
     /// How long to go on for the one who left last.
     patience: Duration,
-}
-
-impl Interest {
-    fn is_none(&self) -> bool {
-        self.waiting == 0 && !self.given_out
-    }
+    /// How long to go on without a question because somebody has the id, and may come back with it.
+    given_out: Duration,
 }
 
 /// One call that waits for a job, for as long as this is held.
@@ -87,13 +83,16 @@ pub(super) struct Interested {
 impl Interested {
     /// Counts a call. `patience` is how long to go on for it once it has left.
     pub(super) fn in_job(job: &Arc<Job>, patience: Duration) -> Self {
-        job.interest.send_modify(|interest| interest.waiting += 1);
+        job.interest.send_modify(|interest| {
+            interest.waiting += 1;
+            interest.asked += 1;
+        });
         Self { job: Arc::clone(job), patience }
     }
 
-    /// Somebody has been told the job's id.
-    pub(super) fn given_out(&self) {
-        self.job.interest.send_modify(|interest| interest.given_out = true);
+    /// Somebody has been told the job's id. `patience` is how long to go on while nobody asks with it.
+    pub(super) fn given_out(&self, patience: Duration) {
+        self.job.interest.send_modify(|interest| interest.given_out = patience);
     }
 }
 
@@ -179,16 +178,23 @@ impl Job {
         }
     }
 
-    /// Returns once nobody has wanted the job for as long as the last one to leave is worth waiting for.
+    /// Returns once nobody has wanted the job for as long as those who left are worth waiting for.
     async fn unwanted(&self) {
         let mut interest = self.interest.subscribe();
         loop {
             // The sender lives as long as the job, so waiting cannot fail.
-            let Ok(patience) = interest.wait_for(Interest::is_none).await.map(|left| left.patience) else { return };
-            if timeout(patience, interest.wait_for(|interest| !interest.is_none())).await.is_err() {
+            let Ok(left) = interest.wait_for(|interest| interest.waiting == 0).await.map(|interest| *interest) else { return };
+            // Not for how many wait: who only looks has come and gone before this is asked again.
+            let again = interest.wait_for(|interest| interest.asked != left.asked);
+            if timeout(left.patience.max(left.given_out), again).await.is_err() {
                 return;
             }
         }
+    }
+
+    /// Somebody has asked how it stands, and did not wait.
+    pub(super) fn asked(&self) {
+        self.interest.send_modify(|interest| interest.asked += 1);
     }
 
     pub(super) fn messages(&self) -> watch::Receiver<String> {
@@ -296,10 +302,27 @@ mod tests {
         assert_eq!(ended(&job.settled().await), "1");
 
         let (job, interest, finish) = start(BOUNDS, Duration::ZERO);
-        interest.given_out();
+        interest.given_out(LONG);
         drop(interest);
         finish.send(2).unwrap();
         assert_eq!(ended(&job.settled().await), "2");
+    }
+
+    #[tokio::test]
+    async fn work_that_nobody_asks_about_any_more_ends() {
+        let bounds = Bounds { grace: SHORT, ..BOUNDS };
+        let (job, interest, _finish) = start(bounds, Duration::ZERO);
+        interest.given_out(Duration::from_millis(500));
+        drop(interest);
+        for question in 0..14 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            match question % 2 {
+                0 => job.asked(),
+                _ => drop(Interested::in_job(&job, Duration::ZERO)),
+            }
+        }
+        assert!(job.outcome().is_none());
+        assert_eq!(ended(&job.settled().await), "cancelled");
     }
 
     #[tokio::test]

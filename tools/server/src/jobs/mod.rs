@@ -5,8 +5,8 @@
 //! client with the protocol's tasks gets a task instead, which is the same job under the same id. Jobs are named by what they
 //! were asked: the same request joins the job while it runs, and gets its result for a while after.
 //!
-//! A job ends early when it is cancelled, when it outlasts the table's limit, or when the last call that waits for it goes away before
-//! the id was given out. Work is asked to end first, and dropped if it does not.
+//! A job ends early when it is cancelled, when it outlasts the table's limit, when the last call that waits for it goes away before
+//! the id was given out, or, over HTTP, when nobody has asked with the id for ten minutes. Work is asked to end first, and dropped if it does not.
 //!
 //! Jobs live in memory and end with the server: it calls [`Jobs::close`] when it has served.
 
@@ -23,7 +23,7 @@ use std::time::Duration;
 use axum::http::request::Parts;
 use kernelwright_protocol::ContentHash;
 use rmcp::RoleServer;
-use rmcp::model::ProtocolVersion;
+use rmcp::model::{Extensions, ProtocolVersion};
 use rmcp::service::RequestContext;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 pub use answer::{JobAnswer, job_output};
 pub use job::Work;
 
-use crate::{Progress, ToolFailure};
+use crate::{Progress, ToolFailure, shortened};
 use job::{Interested, Job, Outcome};
 
 /// How long a call waits when it does not say: less than the minute after which impatient hosts give up.
@@ -57,6 +57,8 @@ struct Bounds {
     last_grace: Duration,
     /// How long work goes on for a client whose connection broke and which may come back.
     patience: Duration,
+    /// How long work goes on while nobody asks with the id that was given out, where a client may be gone without a word.
+    unasked: Duration,
     /// How long results are kept.
     keep: Duration,
     /// How many results are kept.
@@ -68,6 +70,7 @@ const BOUNDS: Bounds = Bounds {
     grace: Duration::from_secs(10),
     last_grace: Duration::from_millis(700),
     patience: Duration::from_secs(60),
+    unasked: Duration::from_secs(600),
     keep: Duration::from_secs(3_600),
     most_kept: 256,
 };
@@ -166,7 +169,7 @@ impl Jobs {
         if let Some(outcome) = settled {
             return JobAnswer::settled(outcome);
         }
-        interest.given_out();
+        interest.given_out(unasked(&context.extensions, &self.bounds));
         if with_tasks { JobAnswer::task(tasks::seed(&job, &self.bounds)) } else { JobAnswer::running(&job) }
     }
 
@@ -215,7 +218,7 @@ impl Jobs {
         table.get(id).cloned().ok_or_else(|| {
             let fix =
                 "call the tool again with the same arguments: that joins its job while it runs, and returns its result for an hour after";
-            ToolFailure::new("unknown_job", format!("there is no job `{id}`; jobs end with their server"), fix)
+            ToolFailure::new("unknown_job", format!("there is no job `{}`; jobs end with their server", shortened(id)), fix)
         })
     }
 }
@@ -246,5 +249,24 @@ fn patience(context: &RequestContext<RoleServer>, bounds: &Bounds) -> Duration {
     match context.extensions.get::<Parts>() {
         Some(parts) if !parts.headers.contains_key("mcp-session-id") => bounds.patience,
         Some(_) | None => Duration::ZERO,
+    }
+}
+
+/// How long to go on while nobody asks with the id that was given out. On stdio the server ends with its client; over HTTP a client that
+/// died is not told from one that is busy, even within a session, whose requests the library does not cancel when their stream breaks.
+fn unasked(extensions: &Extensions, bounds: &Bounds) -> Duration {
+    if extensions.get::<Parts>().is_some() { bounds.unasked } else { bounds.limit }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_clients_over_http_are_given_up() {
+        let mut extensions = Extensions::new();
+        assert_eq!(unasked(&extensions, &BOUNDS), BOUNDS.limit);
+        extensions.insert(axum::http::Request::new(()).into_parts().0);
+        assert_eq!(unasked(&extensions, &BOUNDS), Duration::from_secs(600));
     }
 }

@@ -17,6 +17,7 @@ impl Jobs {
     /// Answers `tasks/get`.
     pub fn get_task(&self, id: &str) -> Result<GetTaskResult, ErrorData> {
         let job = self.find_task(id)?;
+        job.asked();
         let payload = match job.outcome() {
             None => TaskPayload::Working,
             Some(Outcome::Done(result)) => TaskPayload::Completed { result: object(CallToolResult::structured((*result).clone())) },

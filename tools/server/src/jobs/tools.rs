@@ -23,7 +23,8 @@ use crate::{Progress, ToolFailure};
 struct GetArgs {
     /// The id that the tool's call answered with.
     job_id: String,
-    /// How many seconds to wait for the result, up to 3600; 45 without it, 0 to look only.
+    /// How many seconds to wait for the result, 0 to 3600; 45 without it, 0 to look only.
+    #[schemars(range(min = 0, max = 3600))]
     wait_s: Option<u32>,
 }
 
@@ -85,7 +86,8 @@ impl Jobs {
         let (get, cancel) = (self.clone(), self.clone());
         let get_job = tool::<GetArgs>(
             "get_job",
-            "Wait for a job that a call of another tool has left running, and return its result.",
+            "Wait for a job that a call of another tool has left running, and return its result. Over HTTP, a job that nobody has asked about for \
+             ten minutes ends.",
             ToolAnnotations::with_title("Get job").read_only(true),
         );
         let cancel_job = tool::<CancelArgs>(

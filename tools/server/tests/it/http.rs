@@ -1,11 +1,11 @@
 //! HTTP: who may call, and who may not.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::Child;
 
-use crate::client::{fixture, initialize};
+use crate::client::{call, fixture, initialize};
 
 pub(crate) struct Server {
     _child: Child,
@@ -22,9 +22,22 @@ impl Server {
         Self { _child: child, addr }
     }
 
-    /// Posts an `initialize` with extra header lines; returns the status and the body.
+    /// Posts an `initialize` with extra header lines; returns the status and the response.
     async fn post(&self, host: &str, headers: &[&str]) -> (u16, String) {
-        let body = initialize(1).to_string();
+        self.post_message(&initialize(1), host, headers).await
+    }
+
+    async fn post_message(&self, message: &Value, host: &str, headers: &[&str]) -> (u16, String) {
+        let mut stream = self.send(message, host, headers).await;
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        let status = response.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, response)
+    }
+
+    /// Posts a message; the connection that the response comes on.
+    async fn send(&self, message: &Value, host: &str, headers: &[&str]) -> TcpStream {
+        let body = message.to_string();
         let mut stream = TcpStream::connect(&self.addr).await.unwrap();
         let request = format!(
             "POST /mcp HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Type: application/json\r\n\
@@ -33,10 +46,16 @@ impl Server {
             headers.iter().flat_map(|header| [header, "\r\n"]).collect::<String>()
         );
         stream.write_all(request.as_bytes()).await.unwrap();
-        let mut response = String::new();
-        stream.read_to_string(&mut response).await.unwrap();
-        let status = response.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, response)
+        stream
+    }
+
+    /// Opens a session; its header line.
+    async fn session(&self) -> String {
+        let (_, opened) = self.post(&self.addr, &[]).await;
+        let session = opened.lines().find(|line| line.to_ascii_lowercase().starts_with("mcp-session-id: ")).unwrap();
+        let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        assert_eq!(self.post_message(&initialized, &self.addr, &[session]).await.0, 202);
+        session.to_owned()
     }
 
     async fn status(&self, headers: &[&str]) -> u16 {
@@ -52,6 +71,34 @@ async fn a_local_client_opens_a_session() {
     let opened = response.lines().find_map(|line| line.strip_prefix("data: {")).map(|rest| format!("{{{rest}")).unwrap();
     let opened: Value = serde_json::from_str(&opened).unwrap();
     assert_eq!(opened["result"]["serverInfo"]["name"], "fixture");
+}
+
+#[tokio::test]
+async fn malformed_requests_are_told_what_is_wrong() {
+    let server = Server::start(None).await;
+    let session = server.session().await;
+    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "get_job", "arguments": "{}"}});
+    let (_, response) = server.post_message(&call, &server.addr, &[&session]).await;
+    assert!(response.contains("`arguments` of tools/call is a string and has to be an object"), "{response}");
+    assert!(response.contains("-32602"), "{response}");
+}
+
+/// The library does not say that the stream broke, as a client may resume it: that is why ids that were given out are good for a while only.
+#[tokio::test]
+async fn a_broken_connection_does_not_end_work_within_a_session() {
+    let server = Server::start(None).await;
+    let session = server.session().await;
+    let mut response = BufReader::new(server.send(&call(2, "build", &json!({"name": "a hut"})), &server.addr, &[&session]).await);
+    let mut line = String::new();
+    while !line.contains("building a hut") {
+        line.clear();
+        assert_ne!(response.read_line(&mut line).await.unwrap(), 0);
+    }
+    drop(response);
+    let (_, allowed) = server.post_message(&call(3, "allow", &json!({"builds": 1})), &server.addr, &[&session]).await;
+    assert!(allowed.contains(r#""cancellations":0"#), "{allowed}");
+    let (_, built) = server.post_message(&call(4, "build", &json!({"name": "a hut"})), &server.addr, &[&session]).await;
+    assert!(built.contains(r#""number":1"#), "{built}");
 }
 
 #[tokio::test]

@@ -70,9 +70,9 @@ async fn what_failed_is_reported_as_the_tool_fails_and_tried_again() {
     let running = session.call(1, "build", &json!({"name": "a ruin", "wait_s": 0})).await["structuredContent"].take();
     session.call(2, "allow", &json!({"builds": 9})).await;
     let failed = session.call(3, "get_job", &json!({"job_id": running["job_id"]})).await;
-    assert_eq!((&failed["isError"], &failed["structuredContent"]["error"]["code"]), (&json!(true), &json!("ruined")));
+    assert_eq!((&failed["isError"], &failed["_meta"]["kernelwright/error"]["code"]), (&json!(true), &json!("ruined")));
     let failed = session.call(4, "build", &json!({"name": "a ruin"})).await;
-    assert_eq!(failed["structuredContent"]["error"]["code"], "ruined");
+    assert_eq!(failed["_meta"]["kernelwright/error"]["code"], "ruined");
 }
 
 #[tokio::test]
@@ -118,11 +118,13 @@ async fn an_unknown_job_is_explained() {
     fix: call the tool again with the same arguments: that joins its job while it runs, and returns its result for an hour after
     ");
     let unknown = session.call(2, "cancel_job", &json!({"job_id": "job-0"})).await;
-    assert_eq!(unknown["structuredContent"]["error"]["code"], "unknown_job");
+    assert_eq!(unknown["_meta"]["kernelwright/error"]["code"], "unknown_job");
     let malformed = session.call(3, "get_job", &json!({"id": "job-0"})).await;
-    assert_eq!(malformed["structuredContent"]["error"]["code"], "invalid_arguments");
+    assert_eq!(malformed["_meta"]["kernelwright/error"]["code"], "invalid_arguments");
+    let long = session.call(5, "get_job", &json!({"job_id": "x".repeat(1_000_000)})).await.to_string();
+    assert!(long.len() < 2_000, "{} bytes", long.len());
     let patient = session.call(4, "build", &json!({"name": "a hut", "wait_s": 4000})).await;
-    assert_eq!(patient["structuredContent"]["error"]["reason"], "`wait_s` is 4000");
+    assert_eq!(patient["_meta"]["kernelwright/error"]["reason"], "`wait_s` is 4000");
 }
 
 #[tokio::test]

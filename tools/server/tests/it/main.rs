@@ -6,4 +6,5 @@ mod client;
 mod eras;
 mod http;
 mod jobs;
+mod source;
 mod stdio;

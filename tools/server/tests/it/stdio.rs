@@ -38,7 +38,9 @@ async fn failures_say_code_reason_and_fix_in_their_text() {
     let mut session = Session::initialized().await;
     let result = session.call(1, "divide", &json!({"dividend": 7, "divisor": 0})).await;
     assert_eq!(result["isError"], true);
-    assert_eq!(result["structuredContent"]["error"]["code"], "division_by_zero");
+    let parts = json!({"code": "division_by_zero", "reason": "7 / 0 has no value", "fix": "give a divisor above 0"});
+    assert_eq!(result["_meta"]["kernelwright/error"], parts);
+    assert_eq!(result.get("structuredContent"), None);
     insta::assert_snapshot!(result["content"][0]["text"].as_str().unwrap(), @"
     error: division_by_zero
     reason: 7 / 0 has no value
@@ -53,9 +55,48 @@ async fn malformed_arguments_are_answered_with_the_right_ones() {
     assert_eq!(result["isError"], true);
     insta::assert_snapshot!(result["content"][0]["text"].as_str().unwrap(), @"
     error: invalid_arguments
-    reason: unknown field `divider`, expected `dividend` or `divisor`
+    reason: there is no argument `divider`; `divisor` is missing
     fix: call divide with: dividend (integer, required), divisor (integer, required)
     ");
+}
+
+#[tokio::test]
+async fn a_whole_number_is_an_integer_however_it_is_written() {
+    let mut session = Session::initialized().await;
+    let result = session.call(1, "divide", &json!({"dividend": 7.0, "divisor": 2})).await;
+    assert_eq!(result["structuredContent"], json!({"quotient": 3}));
+    let result = session.call(2, "divide", &json!({"dividend": "7", "divisor": -2})).await;
+    let reason = "`dividend` is a string and has to be an integer; `divisor` is -2 and has to be at least 0";
+    assert_eq!(result["_meta"]["kernelwright/error"]["reason"], reason);
+    let result = session.call(3, "divide", &json!({"dividend": 5_000_000_000_u64, "divisor": 1})).await;
+    let reason = "invalid value: integer `5000000000`, expected an integer";
+    assert_eq!(result["_meta"]["kernelwright/error"]["reason"], reason);
+}
+
+#[tokio::test]
+async fn malformed_requests_are_told_what_is_wrong() {
+    let mut session = Session::initialized().await;
+    let mut refused = async |id: u32, method: &str, params: serde_json::Value| {
+        session.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await;
+        session.answer(id).await["error"].take()
+    };
+    for (id, method, params, message) in [
+        (1, "tools/call", json!({"name": "get_job", "arguments": [1]}), "`arguments` of tools/call is an array and has to be an object"),
+        (2, "tools/call", json!({"name": "get_job", "arguments": "{}"}), "`arguments` of tools/call is a string and has to be an object"),
+        (3, "tools/call", json!({"arguments": {}}), "tools/call needs `name`, a string"),
+        (4, "tasks/get", json!({}), "tasks/get needs `taskId`, a string"),
+        (
+            5,
+            "tools/call",
+            json!({"name": "multiply"}),
+            "there is no tool `multiply`; there are allow, build, cancel_job, count, divide, get_job, work",
+        ),
+    ] {
+        assert_eq!(refused(id, method, params).await, json!({"code": -32602, "message": message}));
+    }
+    assert_eq!(refused(6, "tools/break", json!({})).await["code"], -32601);
+    // This server has no resources.
+    assert_eq!(refused(7, "resources/read", json!({})).await["code"], -32601);
 }
 
 #[tokio::test]
