@@ -22,10 +22,11 @@ pub enum Exit {
     Suspended = 30,
     Paused = 31,
     Interrupted = 130,
+    Unread = 141,
 }
 
 impl Exit {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Success,
         Self::Unexpected,
         Self::Usage,
@@ -42,6 +43,7 @@ impl Exit {
         Self::Suspended,
         Self::Paused,
         Self::Interrupted,
+        Self::Unread,
     ];
 
     /// The number the shell sees.
@@ -68,6 +70,7 @@ impl Exit {
             Self::Suspended => "suspended: waiting for answers in the mailbox",
             Self::Paused => "paused: the model is out of reach",
             Self::Interrupted => "interrupted, state saved",
+            Self::Unread => "whoever read the output left before its end",
         }
     }
 

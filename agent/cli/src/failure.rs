@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use clap::error::ErrorKind;
 use kernelwright_engine::{EngineError, StoreError};
 use kernelwright_evaluate::EvaluateError;
 use kernelwright_harness::HarnessError;
@@ -27,6 +28,17 @@ pub struct Failure {
 impl Failure {
     pub fn new(exit: Exit, what: impl Into<String>) -> Self {
         Self { exit, what: what.into(), place: None, hint: None }
+    }
+
+    /// What the parser of the command line says, without what is there for people alone.
+    pub fn of_arguments(error: &clap::Error) -> Self {
+        let text = error.to_string();
+        let what = match error.kind() {
+            // It prints the help.
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "a command is missing",
+            _ => text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ").trim(),
+        };
+        Self::new(Exit::Usage, what).hint("`--help` lists what there is")
     }
 
     /// Where it happened: a file with its line, a tool server, an address.

@@ -93,8 +93,9 @@ impl Judge {
 
     /// Ends what was started.
     pub async fn close(self) {
-        if let Self::Server(server) = self {
-            server.close().await;
+        match self {
+            Self::BuiltIn(evaluator) => evaluator.close().await,
+            Self::Server(server) => server.close().await,
         }
     }
 }

@@ -22,6 +22,8 @@ use kernelwright_packs::{PDF_VERB, print_pdf};
 
 use crate::args::Cli;
 use crate::environment::Environment;
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::printer::{Printer, Verbosity};
 
 fn main() -> ExitCode {
@@ -32,7 +34,10 @@ fn main() -> ExitCode {
         Some(verb) if verb == PDF_VERB => return print_pdf(args),
         _ => {}
     }
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
     let environment = Environment::read();
     let verbosity = match (cli.global.quiet, cli.global.verbose) {
         (true, _) => Verbosity::Quiet,
@@ -48,9 +53,21 @@ fn main() -> ExitCode {
             printer.error(&failure);
             if wants_json {
                 // The same for programs; nobody may be reading any more, which is then all there is to say.
-                let _ = printer.json(&failure.to_json());
+                let _ = printer.try_json(&failure.to_json());
             }
             failure.exit.into()
         }
     }
+}
+
+/// Help and version are results; anything else is a mistake, which programs are told of as of any other.
+fn refuse(error: &clap::Error) -> ExitCode {
+    // A reader who has left is told nothing.
+    let _ = error.print();
+    let mut words = std::env::args_os().take_while(|word| word != "--");
+    if error.use_stderr() && words.any(|word| word == "--json") {
+        let printer = Printer::new(&Environment::read(), Verbosity::Normal);
+        let _ = printer.try_json(&Failure::of_arguments(error).to_json());
+    }
+    if error.use_stderr() { Exit::Usage.into() } else { Exit::Success.into() }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::continuation::shell;
 use crate::exit::Exit;
-use crate::printer::{Printer, Tone, counted};
+use crate::printer::{Printer, Tone, clean, counted};
 use crate::settings::show_duration;
 
 /// The exit code of an outcome.
@@ -176,7 +176,7 @@ fn time(time: Nanoseconds) -> String {
 }
 
 fn indent(text: &str) -> String {
-    text.trim().replace('\n', "\n  ")
+    clean(text.trim()).replace('\n', "\n  ")
 }
 
 #[cfg(test)]

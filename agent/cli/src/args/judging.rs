@@ -133,7 +133,7 @@ pub struct SuiteRun {
     pub rules: Rules,
     /// How many problems at a time, only with --no-timing; what finds no memory beside others is done again alone [default: one on each GPU that the target
     /// may be]
-    #[arg(short, long, value_name = "N", requires = "no_timing", help_heading = "Evaluation")]
+    #[arg(short, long, value_name = "N", requires = "no_timing", help_heading = "Evaluation", value_parser = clap::value_parser!(u8).range(1..))]
     pub jobs: Option<u8>,
     /// What one problem may take in all
     #[arg(long, value_name = "TIME", default_value = "30m", help_heading = "Evaluation")]

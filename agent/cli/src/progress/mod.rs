@@ -113,12 +113,9 @@ fn compose(printer: Printer, line: &Line, elapsed: &str) -> Vec<String> {
 
 impl Observer for Progress {
     fn event(&mut self, record: &Record) {
-        if self.stdout == Stdout::Records {
-            let written = serde_json::to_string(record).map_err(std::io::Error::from).and_then(|line| self.printer.try_result(line));
-            if written.is_err() {
-                // Whoever read the records has left; the run is saved and can be resumed.
-                self.stop.save_and_stop();
-            }
+        if self.stdout == Stdout::Records && self.printer.try_json(record).is_err() {
+            // Whoever read the records has left; the run is saved and can be resumed.
+            self.stop.save_and_stop();
         }
         let before = self.graph.best().map(|best| best.candidate.clone());
         let _ = self.graph.apply(record);

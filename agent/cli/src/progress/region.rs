@@ -6,6 +6,8 @@ use kernelwright_engine::Activity;
 use kernelwright_protocol::{Nanoseconds, Verdict};
 use kernelwright_search::{Event, Graph, Record};
 
+use crate::printer::clean;
+
 /// What the region shows.
 #[derive(Debug)]
 pub struct Region {
@@ -90,6 +92,8 @@ impl Region {
         lines.push(format!("  {}{}", elapsed.map(|elapsed| format!("{}, ", clock(elapsed))).unwrap_or_default(), self.spend));
         lines.extend(self.stopping.as_ref().map(|text| format!("  {text}")));
         for line in &mut lines {
+            // What tools say of their work is somebody's text, and a line break in it would be a line more than the region counts.
+            *line = clean(line).replace(['\n', '\t'], " ");
             if let Some((end, _)) = line.char_indices().nth(width) {
                 line.truncate(end);
             }

@@ -45,7 +45,7 @@ impl Screen {
     /// A line that stays.
     pub fn print(&self, text: &str) {
         match &self.live {
-            Some(live) => lock(&live.canvas).print(text, &lock(&live.region)),
+            Some(live) => lock(&live.canvas).print(&self.printer.shown_on_stderr(text), &lock(&live.region)),
             None => self.printer.say(text),
         }
     }

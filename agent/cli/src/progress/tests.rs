@@ -4,8 +4,8 @@ use kernelwright_search::{Event, Graph, Record};
 use serde_json::{Value, json};
 
 use super::region::{Region, clock};
-use super::{compose, lines};
-use crate::printer::{Printer, Verbosity};
+use super::{Line, compose, lines};
+use crate::printer::{Printer, Tone, Verbosity};
 
 fn correct(speedup: f64) -> Value {
     json!({
@@ -146,6 +146,20 @@ fn on_a_terminal_a_few_lines_say_what_is_going_on() {
       3 evaluations, 10.2k tokens, $0.12
       stopping: finishing the current evaluation, then saving (C
     ");
+}
+
+#[test]
+fn somebodys_text_does_not_move_about_on_the_terminal() {
+    let mut region = Region::new();
+    region.activity(&Activity::ToolProgress {
+        server: "evaluate".into(),
+        tool: "evaluate_kernel".into(),
+        message: "built\x1b[3A\nbest 99x\r\ttimed".into(),
+    });
+    let shown = region.lines(0, 79, None);
+    assert_eq!(shown[0], "| evaluate_kernel: built\u{fffd}[3A best 99x\u{fffd} timed");
+    let line = Line { text: "note: \x1b[2Jone\ntwo\u{9b}1A".into(), tone: Tone::Plain, from: Verbosity::Normal };
+    assert_eq!(compose(Printer::plain(), &line, "0:01"), ["    0:01  note: \u{fffd}[2Jone", "          two\u{fffd}1A"]);
 }
 
 #[test]

@@ -232,9 +232,12 @@ fn host(url: &str) -> &str {
 }
 
 /// `openai:NAME`, `anthropic:NAME`, `replay:PATH` or `mailbox:FOLDER`; anything else is a name of the configured provider's, even with a
-/// colon in it, as local servers have them.
+/// colon in it, as local servers have them. A provider without a name or a path leaves that to other layers.
 pub fn expand_model(text: &str) -> Vec<(&'static str, &str)> {
     match text.split_once(':') {
+        Some((provider @ ("openai" | "anthropic" | "replay" | "mailbox"), rest)) if rest.trim().is_empty() => {
+            vec![("model.provider", provider)]
+        }
         Some((provider @ ("openai" | "anthropic"), name)) => vec![("model.provider", provider), ("model.name", name)],
         Some((provider @ ("replay" | "mailbox"), path)) => vec![("model.provider", provider), ("model.path", path)],
         _ => vec![("model.name", text)],

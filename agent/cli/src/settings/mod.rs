@@ -112,7 +112,7 @@ impl Settings {
             build_limit: layers.duration("evaluate.build_limit").unwrap_or_default(),
             run_limit: layers.duration("evaluate.run_limit").unwrap_or_default(),
             time_limit: layers.duration("evaluate.time_limit").unwrap_or_default(),
-            command: layers.text("evaluate.command").map(str::to_owned),
+            command: layers.command()?,
         };
         servers::check(&layers)?;
         Ok(Self {
@@ -212,6 +212,14 @@ impl Layers {
             None | Some("auto") if Path::new("/dev/nvidia0").exists() => Ok(Target { backend: Backend::Cuda, device: None }),
             None | Some("auto") => Ok(Target::CPU),
             Some(text) => text.parse().map_err(|_| self.wrong("evaluate.target", "cpu, cuda, cuda:N or auto")),
+        }
+    }
+
+    /// The command that gives the verdicts. A shell is content with none at all, and would say nothing.
+    fn command(&self) -> Result<Option<String>, SettingsError> {
+        match self.text("evaluate.command") {
+            Some("") => Err(self.wrong("evaluate.command", "a shell command")),
+            other => Ok(other.map(str::to_owned)),
         }
     }
 

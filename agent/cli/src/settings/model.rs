@@ -62,7 +62,7 @@ fn nobody_answers(name: Option<&str>) -> SettingsError {
 
 impl Layers {
     fn hosted(&self) -> Result<HostedSettings, SettingsError> {
-        let model = self.text("model.name").ok_or(SettingsError::Missing {
+        let model = self.text("model.name").filter(|name| !name.trim().is_empty()).ok_or(SettingsError::Missing {
             what: "a provider is configured, but no model's name",
             hint: "set [model] name, or pass --model openai:NAME or anthropic:NAME",
         })?;

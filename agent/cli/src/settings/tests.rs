@@ -272,6 +272,11 @@ mod the_model {
         error: the model's provider needs a path, and none is configured
           hint: pass --model replay:PATH or mailbox:FOLDER, or set [model] path
         ");
+        for (model, missing) in [("openai:", "no model's name"), ("mailbox: ", "needs a path")] {
+            let settings = project("").resolve(&[("KERNELWRIGHT_MODEL", model)], &[]).unwrap();
+            let error = settings.model().unwrap_err().to_string();
+            assert!(error.contains(missing), "{model} {error}");
+        }
         insta::assert_snapshot!(said("[model]\nprovider = \"openai\"\nname = \"m\"\nprices = { m = 3 }"), @r"
         error: `model.prices` cannot be read: invalid type: integer `3`, expected struct Price
           where: project/kernelwright.toml:4

@@ -7,10 +7,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
+use kernelwright_engine::{ServerFailure, ToolRefusal};
 use kernelwright_evaluate::EvaluateError;
 use kernelwright_harness::Exit;
 use kernelwright_protocol::{Evaluation, Nanoseconds, Verdict};
 use serde::{Deserialize, Serialize};
+
+use crate::judge::JudgeError;
 
 /// One problem of a suite that was dealt with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,6 +52,12 @@ pub struct NoVerdict {
     pub status: Unjudged,
     /// In a sentence.
     pub reason: String,
+    /// The file, and what Python says about it.
+    #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// What the problem was given in all, where that was not enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_ns: Option<Nanoseconds>,
 }
 
 /// Why a problem got no verdict, in a word.
@@ -63,6 +72,10 @@ pub enum Unjudged {
     TooSlow,
     /// The folder of candidates holds none for it.
     NoCandidate,
+    /// The candidate is there and cannot be read.
+    CandidateUnreadable,
+    /// The evaluator failed, which says nothing about problem and candidate.
+    EvaluatorFailed,
 }
 
 impl Unjudged {
@@ -73,6 +86,8 @@ impl Unjudged {
             Self::TooLarge => "too_large",
             Self::TooSlow => "too_slow",
             Self::NoCandidate => "no_candidate",
+            Self::CandidateUnreadable => "candidate_unreadable",
+            Self::EvaluatorFailed => "evaluator_failed",
         }
     }
 }
@@ -99,18 +114,87 @@ impl Ending {
         }
     }
 
-    /// What an error says about the problem; the error itself where it is about the machine, and no other problem would fare better.
-    pub fn of_error(error: EvaluateError) -> Result<Self, EvaluateError> {
-        let status = match &error {
-            EvaluateError::ProblemSlow { .. } => Unjudged::TooSlow,
-            EvaluateError::ProblemCrashed { exit, tail } if matches!(exit, Exit::Signal(9)) || speaks_of_memory(tail) => Unjudged::TooLarge,
-            EvaluateError::Problem(refusal) if speaks_of_memory(&refusal.message) => Unjudged::TooLarge,
-            EvaluateError::Problem(_) | EvaluateError::ProblemCrashed { .. } => Unjudged::ProblemInvalid,
-            _ => return Err(error),
-        };
-        let reason = error.to_string().lines().next().unwrap_or_default().to_owned();
-        Ok(Self::NoVerdict(NoVerdict { status, reason }))
+    /// Whether it is worth another try with this much time in all: another day may be better for the evaluator, and a longer one for the problem.
+    pub fn is_tried_again(&self, limit: Nanoseconds) -> bool {
+        match self {
+            Self::NoVerdict(none) => none.status == Unjudged::EvaluatorFailed || none.limit_ns.is_some_and(|given| given < limit),
+            Self::Evaluation(_) => false,
+        }
     }
+}
+
+impl NoVerdict {
+    pub fn new(status: Unjudged, reason: impl Into<String>) -> Self {
+        Self { status, reason: reason.into(), place: None, limit_ns: None }
+    }
+
+    /// What an error says about the problem in this file, or about the evaluator on it; none where it is about the machine, and no other
+    /// problem would fare better.
+    pub fn of_error(error: &JudgeError, path: Option<&Path>) -> Option<Self> {
+        let (status, said, details) = match error {
+            JudgeError::BuiltIn(error) => (of_built_in(error)?, without_command(error), error.details()),
+            JudgeError::Refused(refusal) => (of_refusal(refusal)?, refusal_without_command(refusal), None),
+            JudgeError::Server(failed) => match failed.what {
+                ServerFailure::Died { .. }
+                | ServerFailure::Silent { .. }
+                | ServerFailure::TooLong { .. }
+                | ServerFailure::NotUnderstood { .. } => (Unjudged::EvaluatorFailed, error.to_string(), None),
+                _ => return None,
+            },
+        };
+        let path = path.filter(|_| status == Unjudged::ProblemInvalid).map(|path| path.display().to_string());
+        let place: Vec<&str> = path.as_deref().into_iter().chain(details).collect();
+        let place = (!place.is_empty()).then(|| place.join("\n"));
+        let reason = said.lines().next().unwrap_or_default().to_owned();
+        Some(Self { place, ..Self::new(status, reason) })
+    }
+}
+
+fn of_built_in(error: &EvaluateError) -> Option<Unjudged> {
+    Some(match error {
+        EvaluateError::ProblemSlow { .. } => Unjudged::TooSlow,
+        EvaluateError::ProblemCrashed { exit, tail } if matches!(exit, Exit::Signal(9)) || speaks_of_memory(tail) => Unjudged::TooLarge,
+        EvaluateError::Problem(refusal) if speaks_of_memory(&refusal.message) => Unjudged::TooLarge,
+        // A command that cannot even be started is a shell or a cache folder that is not there.
+        EvaluateError::CommandStart { .. } => return None,
+        other => of_code(other.code())?,
+    })
+}
+
+fn of_refusal(refusal: &ToolRefusal) -> Option<Unjudged> {
+    match &refusal.code {
+        Some(code) if code.starts_with("problem") && speaks_of_memory(&refusal.reason) => Some(Unjudged::TooLarge),
+        Some(code) => of_code(code),
+        None => Some(Unjudged::EvaluatorFailed),
+    }
+}
+
+/// Of the words that our own evaluator has for errors; others may have further ones.
+fn of_code(code: &str) -> Option<Unjudged> {
+    match code {
+        "python_unusable" | "device_unavailable" | "deep_check_unavailable" | "memory_unreadable" | "cancelled" => None,
+        code if code.starts_with("problem") => Some(Unjudged::ProblemInvalid),
+        _ => Some(Unjudged::EvaluatorFailed),
+    }
+}
+
+/// What an error says, for a log, where no command may stand: it may hold a key.
+fn without_command(error: &EvaluateError) -> String {
+    match error {
+        EvaluateError::CommandFailed { command, .. }
+        | EvaluateError::CommandSlow { command, .. }
+        | EvaluateError::CommandAnswer { command, .. } => error.to_string().replace(&format!(" `{command}`"), ""),
+        _ => error.to_string(),
+    }
+}
+
+/// The same of a server that is ours and has a command. Where that ends in the text is not known for sure; rather too much is left out.
+fn refusal_without_command(refusal: &ToolRefusal) -> String {
+    let parts = || {
+        let (before, rest) = refusal.reason.split_once("command `")?;
+        Some(format!("{before}command {}", rest.rsplit_once("` ").map_or("", |(_, after)| after)))
+    };
+    parts().unwrap_or_else(|| refusal.reason.clone())
 }
 
 fn speaks_of_memory(text: &str) -> bool {
@@ -203,7 +287,7 @@ mod tests {
     use super::*;
 
     fn entry(name: &str, key: &str) -> Entry {
-        let none = NoVerdict { status: Unjudged::TooLarge, reason: "r".to_owned() };
+        let none = NoVerdict::new(Unjudged::TooLarge, "r");
         Entry {
             suite: "s".into(),
             name: name.into(),
@@ -241,22 +325,73 @@ mod tests {
         }
     }
 
+    fn refused(kind: &str, message: &str, traceback: &str) -> EvaluateError {
+        EvaluateError::Problem(kernelwright_harness::Refusal {
+            kind: kind.into(),
+            phase: String::new(),
+            message: message.into(),
+            traceback: traceback.into(),
+        })
+    }
+
+    fn none(error: EvaluateError) -> Option<NoVerdict> {
+        NoVerdict::of_error(&error.into(), Some(Path::new("p.py")))
+    }
+
     #[test]
-    fn errors_of_a_problem_are_told_from_those_of_the_machine() {
-        let refused = |kind: &str, message: &str| {
-            EvaluateError::Problem(kernelwright_harness::Refusal {
-                kind: kind.into(),
-                phase: String::new(),
-                message: message.into(),
-                traceback: String::new(),
-            })
+    fn errors_of_a_problem_are_told_from_those_of_the_evaluator_and_the_machine() {
+        let status = |error| none(error).map(|none| none.status.as_str());
+        let second = std::time::Duration::from_secs(1);
+        assert_eq!(status(refused("problem_import", "SyntaxError", "")), Some("problem_invalid"));
+        assert_eq!(status(refused("problem_run", "RuntimeError: can't allocate memory: you tried 16 GB", "")), Some("too_large"));
+        assert_eq!(status(EvaluateError::ProblemCrashed { exit: Exit::Signal(9), tail: String::new() }), Some("too_large"));
+        assert_eq!(status(EvaluateError::ProblemSlow { op: "load".into(), limit: second }), Some("too_slow"));
+        assert_eq!(status(EvaluateError::Protocol(String::new())), Some("evaluator_failed"));
+        assert_eq!(status(EvaluateError::Launch(kernelwright_harness::LaunchError::Slow(second))), Some("evaluator_failed"));
+        assert_eq!(status(EvaluateError::CommandSlow { command: "c".into(), limit: second }), Some("evaluator_failed"));
+        assert_eq!(status(EvaluateError::NoDevice("no device cuda:1".into())), None);
+        assert_eq!(status(EvaluateError::Cancelled), None);
+        assert_eq!(status(EvaluateError::CommandStart { command: "c".into(), source: io::Error::other("full") }), None);
+    }
+
+    #[test]
+    fn refusals_of_a_server_are_told_apart_in_the_same_way() {
+        let status = |code: Option<&str>| {
+            let refusal = ToolRefusal { code: code.map(str::to_owned), reason: "r".into(), fix: None };
+            NoVerdict::of_error(&refusal.into(), None).map(|none| none.status.as_str())
         };
-        let status = |error| Ending::of_error(error).map(|ending| ending.status());
-        assert_eq!(status(refused("problem_import", "SyntaxError")).unwrap(), "problem_invalid");
-        assert_eq!(status(refused("problem_run", "RuntimeError: can't allocate memory: you tried 16 GB")).unwrap(), "too_large");
-        assert_eq!(status(EvaluateError::ProblemCrashed { exit: Exit::Signal(9), tail: String::new() }).unwrap(), "too_large");
-        assert_eq!(status(EvaluateError::ProblemSlow { op: "load".into(), limit: std::time::Duration::from_secs(1) }).unwrap(), "too_slow");
-        assert!(status(EvaluateError::NoDevice("no device cuda:1".into())).is_err());
-        assert!(status(EvaluateError::Protocol(String::new())).is_err());
+        assert_eq!(status(Some("problem_invalid")), Some("problem_invalid"));
+        assert_eq!(status(Some("internal")), Some("evaluator_failed"));
+        assert_eq!(status(None), Some("evaluator_failed"));
+        assert_eq!(status(Some("python_unusable")), None);
+    }
+
+    #[test]
+    fn an_invalid_problem_is_recorded_with_pythons_own_account() {
+        let invalid = none(refused("problem_run", "boom\nmore", "File \"p.py\", line 3\nboom")).unwrap();
+        assert_eq!(invalid.reason, "the problem is invalid (problem_run): boom");
+        assert_eq!(serde_json::to_value(&invalid).unwrap()["where"], "p.py\nFile \"p.py\", line 3\nboom");
+    }
+
+    #[test]
+    fn a_log_holds_no_command() {
+        let command = "KEY=s3cret sh -c 'exit `true` 3'";
+        let failed =
+            EvaluateError::CommandFailed { command: command.into(), status: "exit status: 3".into(), last: "l".into(), log: "x".into() };
+        let over_there = ToolRefusal { code: Some("evaluator_failed".into()), reason: failed.to_string(), fix: None };
+        assert_eq!(none(failed).unwrap().reason, "the evaluator's command failed (exit status: 3): l");
+        let refused = NoVerdict::of_error(&over_there.into(), None).unwrap();
+        assert_eq!(refused.reason, "the evaluator's command failed (exit status: 3): l");
+    }
+
+    #[test]
+    fn failures_of_the_evaluator_and_limits_that_are_raised_are_worth_another_try() {
+        let again = |none: NoVerdict| Ending::NoVerdict(none).is_tried_again(Nanoseconds(20));
+        let slow = |limit_ns| NoVerdict { limit_ns, ..NoVerdict::new(Unjudged::TooSlow, "r") };
+        assert!(again(NoVerdict::new(Unjudged::EvaluatorFailed, "r")));
+        assert!(!again(NoVerdict::new(Unjudged::ProblemInvalid, "r")));
+        assert!(again(slow(Some(Nanoseconds(10)))));
+        assert!(!again(slow(Some(Nanoseconds(20)))));
+        assert!(!again(slow(None)), "the evaluator's own limit stays as it is");
     }
 }

@@ -16,8 +16,10 @@ use std::path::PathBuf;
 pub struct Problem {
     /// Its name, unique in the suite, e.g. `level1/19_ReLU`.
     pub name: String,
-    /// The text of the problem file.
-    pub source: String,
+    /// A second name that a candidate for it may have, unique in the suite as well, e.g. `19_ReLU`.
+    pub short: Option<String>,
+    /// The text of the problem file, or why it cannot be read.
+    pub source: Result<String, String>,
     /// Where that was read; nowhere for generated problems.
     pub path: Option<PathBuf>,
 }

@@ -1,7 +1,8 @@
 //! Where problems come from: generated ones, KernelBench's folders, and files of the user's.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use kernelwright_harness::{HarnessError, Interpreter, Package, suites};
 use serde::Deserialize;
@@ -31,7 +32,7 @@ pub enum SourceError {
     /// A folder without problems.
     #[error("no problem files in {}", .0.display())]
     Empty(PathBuf),
-    /// A file or folder that cannot be read.
+    /// A folder that cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {
         /// Which one.
@@ -99,14 +100,7 @@ impl Source {
             }
             Self::KernelBench(path) => kernelbench(path),
             Self::Files(paths) => {
-                let mut problems: Vec<Problem> = Vec::new();
-                for path in paths {
-                    let mut name = stem(path);
-                    if problems.iter().any(|known| known.name == name) {
-                        name = path.with_extension("").display().to_string();
-                    }
-                    problems.push(read(path, name)?);
-                }
+                let problems = named(paths).into_iter().map(|(path, name)| read(path, name, None)).collect();
                 Ok(Suite { name: "files".to_owned(), problems, excluded: vec![] })
             }
         }
@@ -123,7 +117,7 @@ fn generated(name: &str, lines: &str) -> Result<Suite, SourceError> {
     let mut suite = Suite { name: name.to_owned(), problems: vec![], excluded: vec![] };
     for line in lines.lines() {
         match serde_json::from_str(line)? {
-            Line::Problem { name, source } => suite.problems.push(Problem { name, source, path: None }),
+            Line::Problem { name, source } => suite.problems.push(Problem { name, short: None, source: Ok(source), path: None }),
             Line::Excluded { excluded, reason } => suite.excluded.push((excluded, reason)),
         }
     }
@@ -144,15 +138,71 @@ fn kernelbench(path: &Path) -> Result<Suite, SourceError> {
         }
     }
     if problems.is_empty() {
-        let level = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // Of `..` only the file system knows a name.
+        let level = place(root).file_name().unwrap_or_default().to_string_lossy().into_owned();
         problems = folder_of(root, &format!("{level}/"))?;
+    }
+    let mut levels_with: HashMap<String, usize> = HashMap::new();
+    for short in problems.iter().filter_map(|problem| problem.short.clone()) {
+        *levels_with.entry(short).or_default() += 1;
+    }
+    for problem in &mut problems {
+        problem.short = problem.short.take().filter(|short| levels_with.get(short) == Some(&1));
     }
     Ok(Suite { name: "kernelbench".to_owned(), problems: some(problems, path)?, excluded: vec![] })
 }
 
 /// The problems of a folder.
 fn folder_of(folder: &Path, prefix: &str) -> Result<Vec<Problem>, SourceError> {
-    files_of(folder)?.iter().map(|path| read(path, format!("{prefix}{}", stem(path)))).collect()
+    Ok(files_of(folder)?.iter().map(|path| read(path, format!("{prefix}{}", stem(path)), Some(stem(path)))).collect())
+}
+
+/// Each file once, under its stem, or where several have that, under as much of its path as tells it from those: `a/x` and `b/x`. A candidate
+/// is looked for under that name, which therefore neither begins at the root nor leads upwards.
+fn named(paths: &[PathBuf]) -> Vec<(&Path, String)> {
+    let mut seen = HashSet::new();
+    let files: Vec<(&Path, PathBuf)> =
+        paths.iter().map(|path| (path.as_path(), place(path))).filter(|(_, place)| seen.insert(place.clone())).collect();
+    let mut alike: HashMap<PathBuf, usize> = HashMap::new();
+    for (_, place) in &files {
+        *alike.entry(place.with_extension("")).or_default() += 1;
+    }
+    let parts = |place: &Path| -> Vec<String> {
+        let bare = place.with_extension("");
+        let told = if alike.get(&bare) == Some(&1) { &bare } else { place };
+        let normal = |part| match part {
+            Component::Normal(part) => Some(part.to_string_lossy().into_owned()),
+            _ => None,
+        };
+        told.components().filter_map(normal).collect()
+    };
+    let mut namesakes: HashMap<String, Vec<Vec<String>>> = HashMap::new();
+    for (_, place) in &files {
+        let parts = parts(place);
+        namesakes.entry(parts.last().cloned().unwrap_or_default()).or_default().push(parts);
+    }
+    let name = |place: &Path| {
+        let parts = parts(place);
+        let others = parts.last().and_then(|last| namesakes.get(last)).map(Vec::as_slice).unwrap_or_default();
+        tail(&parts, others).join("/")
+    };
+    files.iter().map(|(path, place)| (*path, name(place))).collect()
+}
+
+/// The shortest end that only this one of `all` has, not counting the folders that all of them lie in.
+fn tail<'a>(parts: &'a [String], all: &[Vec<String>]) -> &'a [String] {
+    let shared = (0..parts.len()).take_while(|&at| at + 1 < parts.len() && all.iter().all(|other| other.get(at) == parts.get(at))).count();
+    let is_its_own = |start: &usize| all.iter().filter(|other| other.ends_with(&parts[*start..])).count() == 1;
+    let start = (shared..parts.len()).rev().find(is_its_own).unwrap_or(shared);
+    &parts[start..]
+}
+
+/// Where a file or folder really lies, under the name that it is given there: of links to it each is another file.
+fn place(path: &Path) -> PathBuf {
+    match (path.parent().and_then(|parent| parent.canonicalize().ok()), path.file_name()) {
+        (Some(parent), Some(name)) => parent.join(name),
+        _ => path.canonicalize().unwrap_or_else(|_| path.to_path_buf()),
+    }
 }
 
 /// The Python files of a folder, those that begin with a number in its order; what begins with an underscore is no problem.
@@ -179,9 +229,10 @@ fn some<T>(found: Vec<T>, folder: &Path) -> Result<Vec<T>, SourceError> {
     if found.is_empty() { Err(SourceError::Empty(folder.to_path_buf())) } else { Ok(found) }
 }
 
-fn read(path: &Path, name: String) -> Result<Problem, SourceError> {
-    let source = fs::read_to_string(path).map_err(|source| SourceError::Unreadable { path: path.to_path_buf(), source })?;
-    Ok(Problem { name, source, path: Some(path.to_path_buf()) })
+/// A file that cannot be read is a problem too, so that it keeps none of the others from being dealt with.
+fn read(path: &Path, name: String, short: Option<String>) -> Problem {
+    let source = fs::read_to_string(path).map_err(|error| format!("the problem file cannot be read: {error}"));
+    Problem { name, short, source, path: Some(path.to_path_buf()) }
 }
 
 #[cfg(test)]
@@ -223,10 +274,44 @@ mod tests {
         assert!(matches!(parse(&["aten", "a.py"]), Err(SourceError::Together(word)) if word == "aten"));
         assert!(matches!(parse(&["a.py", "c.py"]), Err(SourceError::Unknown(word)) if word == "c.py"));
         let suite = parse(&["a.py", "b/a.py"]).unwrap().load(None, files.path(), || {}).unwrap();
-        assert_eq!(suite.problems[0].name, "a");
-        assert!(suite.problems[1].name.ends_with("b/a"), "{:?}", names(&suite));
+        assert_eq!(names(&suite), ["a", "b/a"]);
         assert_eq!(names(&parse(&["c", "a.py"]).unwrap().load(None, files.path(), || {}).unwrap()), ["9_y", "10_z", "a"]);
         assert!(matches!(parse(&["a.py", "d"]), Err(SourceError::Empty(path)) if path.ends_with("d")));
+    }
+
+    #[test]
+    fn problems_of_the_same_stem_are_told_apart_by_their_folders() {
+        let files = folder(&["a/x.py", "b/x.py", "b/y.py", "c/one/x.py", "d/one/x.py", "x.py", "b/x.txt", "a/deep/z.py", "b/deep/z.py"]);
+        let names = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+            let suite = Source::parse(&words, files.path()).unwrap().load(None, files.path(), || {}).unwrap();
+            suite.problems.into_iter().map(|problem| problem.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&["a/x.py", "b/x.py", "b/y.py"]), ["a/x", "b/x", "y"]);
+        assert_eq!(names(&["c/one/x.py", "d/one/x.py"]), ["c/one/x", "d/one/x"]);
+        assert_eq!(names(&["a/x.py", "c/one/x.py", "x.py"]), ["a/x", "one/x", "x"]);
+        assert_eq!(names(&["a/deep/z.py", "b/../b/deep/z.py"]), ["a/deep/z", "b/deep/z"]);
+        assert_eq!(names(&["b/x.py", "b/x.txt"]), ["x.py", "x.txt"]);
+        assert_eq!(names(&["a/x.py", "b/../a/x.py", "a"]), ["x"], "one file is one problem");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_one_problem_of_its_folder() {
+        let files = folder(&["p/a.py", "p/b.py", "p/c.py/inner"]);
+        fs::write(files.path().join("p/b.py"), [0xff, 0xfe]).unwrap();
+        std::os::unix::fs::symlink("nowhere", files.path().join("p/d.py")).unwrap();
+        let suite = Source::parse(&["p".to_owned()], files.path()).unwrap().load(None, files.path(), || {}).unwrap();
+        assert_eq!(names(&suite), ["a", "b", "c", "d"]);
+        let reasons: Vec<_> = suite.problems.iter().map(|problem| problem.source.clone().err().unwrap_or_default()).collect();
+        assert_eq!(reasons[0], "");
+        assert!(reasons[1].contains("UTF-8") && reasons[2].contains("directory") && reasons[3].contains("No such file"), "{reasons:?}");
+    }
+
+    #[test]
+    fn a_level_that_has_no_name_of_its_own_gets_that_of_its_folder() {
+        let files = folder(&["level9/1_A.py", "level9/inner/x"]);
+        let suite = kernelbench(&files.path().join("level9/inner/..")).unwrap();
+        assert_eq!((names(&suite), suite.problems[0].short.as_deref()), (vec!["level9/1_A"], Some("1_A")));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use kernelwright_protocol::Verdict;
 use serde::Serialize;
 
-use super::log::{Ending, Entry};
+use super::log::{Ending, Entry, Unjudged};
 use crate::progress::verdict;
 
 /// The speedups at which `fast_p` is told.
@@ -100,20 +100,26 @@ impl Summary {
         self.statuses.get("correct") == Some(&self.problems)
     }
 
+    /// Whether nothing came of any problem because the evaluator itself failed.
+    pub fn is_all_evaluator_failed(&self) -> bool {
+        let failed = Unjudged::EvaluatorFailed.as_str();
+        self.statuses.keys().all(|status| *status == failed)
+    }
+
     /// For people.
     pub fn text(&self) -> String {
         let mut text = format!("{}: {} of {} problems", self.suite, self.done(), self.problems);
         // Writing into a `String` does not fail.
         for (status, count) in &self.statuses {
-            let _ = write!(text, "\n  {status:<16} {count}");
+            let _ = write!(text, "\n  {status:<20} {count}");
         }
         for FastP { p, share } in &self.fast_p {
-            let _ = write!(text, "\n  {:<16} {:.1} %", format!("fast_{p}"), share * 100.0);
+            let _ = write!(text, "\n  {:<20} {:.1} %", format!("fast_{p}"), share * 100.0);
         }
         if let Some(mean) = self.geometric_mean {
             let _ = write!(
                 text,
-                "\n  {:<16} {mean:.3}x geometric mean of {}, {} of them within 5 % of 1x",
+                "\n  {:<20} {mean:.3}x geometric mean of {}, {} of them within 5 % of 1x",
                 "speedup", self.timed, self.near_one
             );
         }
@@ -140,7 +146,7 @@ mod tests {
     use kernelwright_protocol::{BaselineKind, CandidateId, Correct, Evaluation, Nanoseconds, ProblemId, Sandbox, Target, Timing, Trials};
 
     use super::*;
-    use crate::suite::log::{NoVerdict, Unjudged};
+    use crate::suite::log::NoVerdict;
 
     fn entry(name: &str, ending: Ending) -> Entry {
         Entry { suite: "s".into(), name: name.into(), key: name.into(), judge: "j".into(), ending, wall_ns: Nanoseconds(1) }
@@ -186,21 +192,21 @@ mod tests {
             entry("a", correct(Some(4.0))),
             entry("b", correct(Some(1.0))),
             entry("c", judged(Verdict::Rejected { rule: "clock_disagreement".into(), explanation: "it lies".into() })),
-            entry("d", Ending::NoVerdict(NoVerdict { status: Unjudged::TooLarge, reason: "it needs 16 GB".into() })),
+            entry("d", Ending::NoVerdict(NoVerdict::new(Unjudged::TooLarge, "it needs 16 GB"))),
         ];
         let summary = Summary::of("s", 5, &entries);
         assert!(!summary.is_all_correct());
         insta::assert_snapshot!(summary.text(), @r"
         s: 4 of 5 problems
-          correct          2
-          rejected         1
-          too_large        1
-          fast_0           40.0 %
-          fast_1           20.0 %
-          fast_1.5         20.0 %
-          fast_2           20.0 %
-          fast_4           0.0 %
-          speedup          2.000x geometric mean of 2, 1 of them within 5 % of 1x
+          correct              2
+          rejected             1
+          too_large            1
+          fast_0               40.0 %
+          fast_1               20.0 %
+          fast_1.5             20.0 %
+          fast_2               20.0 %
+          fast_4               0.0 %
+          speedup              2.000x geometric mean of 2, 1 of them within 5 % of 1x
         not correct
           c  rejected: rejected (clock_disagreement): it lies
           d  too_large: it needs 16 GB
@@ -213,8 +219,8 @@ mod tests {
         assert!(summary.is_all_correct());
         insta::assert_snapshot!(summary.text(), @r"
         s: 1 of 1 problems
-          correct          1
-          fast_0           100.0 %
+          correct              1
+          fast_0               100.0 %
         ");
     }
 }

@@ -11,6 +11,6 @@ use crate::failure::Failure;
 pub fn run(context: &Context, shell: Shell) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "kernelwright", &mut script);
-    context.printer.result(String::from_utf8_lossy(&script).trim_end())?;
+    context.printer.verbatim(String::from_utf8_lossy(&script).trim_end())?;
     Ok(Exit::Success)
 }

@@ -7,7 +7,7 @@ use crate::args::{Config, ConfigVerb};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::printer::Tone;
-use crate::settings::{Flags, KEYS, Setting, Settings, sections};
+use crate::settings::{Flags, KEYS, Setting, Settings, Value as Set, sections};
 
 pub fn run(context: &Context, args: &Config) -> Result<Exit, Failure> {
     let ConfigVerb::Show { json } = args.verb;
@@ -28,6 +28,14 @@ fn all(settings: &Settings) -> Vec<(String, Option<&Setting>, &'static str)> {
     keys.chain(servers).collect()
 }
 
+/// A value as people may pass it on: addresses without a password or a key in them. Nothing can be reached by such an address, but it is easily written.
+fn shown(value: &Set) -> Set {
+    match value {
+        Set::Text(text) if text.contains("://") => Set::Text(kernelwright_model::without_secrets(text)),
+        other => other.clone(),
+    }
+}
+
 fn as_text(context: &Context, settings: &Settings) -> Result<(), Failure> {
     let printer = context.printer;
     for section in sections() {
@@ -41,7 +49,7 @@ fn as_text(context: &Context, settings: &Settings) -> Result<(), Failure> {
             match setting {
                 Some(setting) => {
                     let origin = printer.on_stdout(Tone::Faint, &format!("# {}", setting.origin));
-                    printer.result(format!("{:<40} {origin}", format!("{name} = {}", setting.value.to_toml())))?;
+                    printer.result(format!("{:<40} {origin}", format!("{name} = {}", shown(&setting.value).to_toml())))?;
                 }
                 None => printer.result(printer.on_stdout(Tone::Faint, &format!("{:<40} # not set: {help}", format!("# {name}"))))?,
             }
@@ -52,7 +60,7 @@ fn as_text(context: &Context, settings: &Settings) -> Result<(), Failure> {
 
 fn as_json(settings: &Settings) -> Value {
     let one = |(name, setting, help): (String, Option<&Setting>, &str)| {
-        let (value, origin) = setting.map(|setting| (setting.value.to_json(), setting.origin.to_string())).unzip();
+        let (value, origin) = setting.map(|setting| (shown(&setting.value).to_json(), setting.origin.to_string())).unzip();
         (name, json!({"value": value, "origin": origin, "help": help}))
     };
     all(settings).into_iter().map(one).collect::<serde_json::Map<_, _>>().into()

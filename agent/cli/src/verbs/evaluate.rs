@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::judge::{Judge, JudgeError};
-use crate::printer::{Printer, Tone, Verbosity};
+use crate::printer::{Printer, Tone, Verbosity, clean};
 use crate::progress::verdict;
 
 pub fn run(context: &Context, args: &Evaluate) -> Result<Exit, Failure> {
@@ -90,7 +90,7 @@ fn failed(problem: &Path, error: JudgeError) -> Failure {
 /// The verdict and what belongs to it.
 fn text(evaluation: &Evaluation, printer: Printer) -> String {
     let tone = if matches!(evaluation.verdict, Verdict::Correct(_)) { Tone::Good } else { Tone::Bad };
-    let mut text = printer.on_stdout(tone, &verdict(evaluation));
+    let mut text = String::new();
     // Writing into a `String` does not fail.
     match &evaluation.verdict {
         Verdict::Correct(correct) => add_correct(&mut text, correct),
@@ -121,7 +121,7 @@ fn text(evaluation: &Evaluation, printer: Printer) -> String {
     for finding in evaluation.findings.iter().filter(|finding| !is_told(&finding.rule)) {
         let _ = write!(text, "\n  {:<14} {}", finding.rule, finding.message);
     }
-    text
+    format!("{}{}", printer.on_stdout(tone, &verdict(evaluation)), clean(&text))
 }
 
 /// Times, and what the verdict rests on.
@@ -193,6 +193,16 @@ mod tests {
             synccheck: not measured: it left no summary (1.00 s)
         ");
         assert_eq!(exit(&faulted), Exit::NotCorrect);
+    }
+
+    #[test]
+    fn a_candidate_does_not_write_its_own_verdict() {
+        let fault =
+            json!({"status": "build_failed", "phase": "import", "summary": "no\r\x1b[Kcorrect, 99x", "diagnostics": "a\x1b[2J\r\n\tb"});
+        let mut build_failed = evaluation(&fault, &json!([]));
+        build_failed.deep_check = None;
+        assert_eq!(text(&build_failed, Printer::plain()), "does not build: no \u{fffd}[Kcorrect, 99x\na\u{fffd}[2J\n\tb");
+        assert_eq!(serde_json::to_value(&build_failed).unwrap()["summary"], fault["summary"], "programs get it as it is");
     }
 
     #[test]

@@ -15,8 +15,9 @@ pub mod serve;
 mod session;
 mod suite;
 
-use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use kernelwright_engine::Store;
 use tokio::runtime::Runtime;
@@ -117,13 +118,22 @@ pub fn executable() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|error| Failure::new(Exit::Unexpected, format!("cannot find this program's own file: {error}")))
 }
 
-/// A source file that the user named.
+/// The longest source that is read, in bytes: a device has no end.
+const LONGEST_SOURCE: u64 = 16 << 20;
+
+/// A source file that the user named; a pipe will do, as a shell makes one of a command.
 fn read_source(path: &Path, what: &str) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(|error| {
-        Failure::new(Exit::ProblemInvalid, format!("cannot read the {what}: {error}"))
-            .at(path.display().to_string())
-            .hint(format!("name a Python file that holds the {what}"))
-    })
+    let mut text = String::new();
+    let read = fs::File::open(path).and_then(|file| file.take(LONGEST_SOURCE + 1).read_to_string(&mut text));
+    let (reason, hint) = match read {
+        Ok(_) if text.len() as u64 > LONGEST_SOURCE => {
+            ("it is longer than 16 MiB".to_owned(), format!("name a Python file that holds the {what}"))
+        }
+        Ok(_) => return Ok(text),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => (error.to_string(), "save it as UTF-8".to_owned()),
+        Err(error) => (error.to_string(), format!("name a Python file that holds the {what}")),
+    };
+    Err(Failure::new(Exit::ProblemInvalid, format!("cannot read the {what}: {reason}")).at(path.display().to_string()).hint(hint))
 }
 
 /// A run's folder, given its path, its name, or nothing for the newest.

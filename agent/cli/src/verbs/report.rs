@@ -10,6 +10,6 @@ use crate::failure::Failure;
 pub fn run(context: &Context, args: &Report) -> Result<Exit, Failure> {
     let settings = context.settings(&args.flags())?;
     let run = Run::load(&find_run(&settings, args.run.as_deref())?)?;
-    context.printer.result(report::render(&run).trim_end())?;
+    context.printer.verbatim(report::render(&run).trim_end())?;
     Ok(Exit::Success)
 }

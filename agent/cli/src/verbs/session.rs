@@ -70,7 +70,7 @@ pub fn work(
     })?;
     match (stdout, printer.verbosity) {
         // Whoever read the records may have left, which is no failure.
-        (Stdout::Records, _) => drop(printer.try_result(summary::json(&outcome))),
+        (Stdout::Records, _) => drop(printer.try_json(&summary::json(&outcome))),
         (Stdout::Summary, Verbosity::Quiet) => {
             if let Some(best) = &outcome.best {
                 printer.result(best.path.display())?;

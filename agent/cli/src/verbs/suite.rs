@@ -12,7 +12,7 @@ use crate::args::{Chosen, Suite as Args, SuiteRun, SuiteVerb};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::printer::{Printer, Tone};
+use crate::printer::{Printer, Tone, clean};
 use crate::progress::Announcer;
 use crate::settings::{Settings, parse_duration};
 use crate::suite::log::Log;
@@ -67,7 +67,8 @@ fn show(context: &Context, problem: &str, python: Option<&String>) -> Result<Exi
     let chosen = Chosen { suite: vec![suite.to_owned()], filter: vec![format!("={name}")], limit: None, python: python.cloned() };
     let suite = load(context, &chosen, &context.settings(&chosen.flags())?)?;
     for problem in &suite.problems {
-        context.printer.result(problem.source.trim_end())?;
+        let unreadable = |reason: &String| Failure::new(Exit::ProblemInvalid, reason).hint("name a file that holds a problem");
+        context.printer.verbatim(problem.source.as_ref().map_err(unreadable)?.trim_end())?;
     }
     Ok(Exit::Success)
 }
@@ -105,7 +106,13 @@ fn evaluate(context: &Context, args: &SuiteRun) -> Result<Exit, Failure> {
     };
     let mut log = Log::open(&path)?;
     let keys: Vec<String> = tasks.iter().map(|task| task.key.clone()).collect();
-    let left: Vec<Task> = tasks.into_iter().filter(|task| args.fresh || log.known(&task.key).is_none()).collect();
+    let limit = Nanoseconds::from(plan.limit);
+    let is_done = |task: &Task| log.known(&task.key).is_some_and(|entry| !entry.ending.is_tried_again(limit));
+    let mut left: Vec<Task> = tasks.into_iter().filter(|task| args.fresh || !is_done(task)).collect();
+    if !args.fresh {
+        // What failed before comes last: it may fail again, and in a row end the run before the rest is reached.
+        left.sort_by_key(|task| log.known(&task.key).is_some());
+    }
     let mut teller = Teller { printer, json: args.json, done: keys.len() - left.len(), all: keys.len() };
     if teller.done > 0 {
         printer.say(format!("{} of {} are in {} already", teller.done, teller.all, path.display()));
@@ -118,7 +125,7 @@ fn evaluate(context: &Context, args: &SuiteRun) -> Result<Exit, Failure> {
     let runtime = runtime()?;
     let stop = StopToken::new();
     let ended = if left.is_empty() {
-        Ok(())
+        Ok(None)
     } else {
         runtime.block_on(async {
             interrupt::watch(stop.clone(), Announcer::of(printer))?;
@@ -129,23 +136,31 @@ fn evaluate(context: &Context, args: &SuiteRun) -> Result<Exit, Failure> {
     };
     runtime.shutdown_background();
     let summary = Summary::of(&plan.suite, keys.len(), keys.iter().filter_map(|key| log.known(key)));
-    if args.json {
+    let is_unread = matches!(ended, Err(Halt::Unread(_)));
+    if is_unread {
+        // Nor would the summary be read.
+    } else if args.json {
         printer.json(&summary)?;
     } else {
         printer.say("");
-        printer.result(summary.text())?;
+        printer.result(clean(&summary.text()))?;
     }
     printer.say(format!("log: {}", path.display()));
     let then = if args.fresh { "what was done is kept: `--fresh` begins again" } else { "what was done is kept: the same command goes on" };
     match ended {
-        Ok(()) => Ok(if summary.is_all_correct() { Exit::Success } else { Exit::NotCorrect }),
+        Ok(Some(error)) if summary.is_all_evaluator_failed() => Err(Failure::from(error).and_then(then)),
+        Ok(_) => Ok(if summary.is_all_correct() { Exit::Success } else { Exit::NotCorrect }),
         Err(Halt::Interrupted) => {
             printer.say(format!("interrupted; {then}"));
             Ok(Exit::Interrupted)
         }
-        Err(Halt::Failed(error)) => Err(Failure::from(error).and_then(then)),
+        Err(Halt::Failed { name, error }) => Err(Failure::from(*error).and_then(format!("it showed at {name}; {then}"))),
+        Err(Halt::Repeated { times, error }) => {
+            Err(Failure::from(*error).and_then(format!("it was the same on {times} problems in a row; {then}")))
+        }
         Err(Halt::Log(error)) => Err(error.into()),
-        Err(Halt::Unread) => Ok(Exit::Success),
+        Err(Halt::Unread(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(Exit::Unread),
+        Err(Halt::Unread(error)) => Err(error.into()),
     }
 }
 
@@ -205,7 +220,7 @@ impl Teller {
         let said = self.printer.on_stderr(tone, &reason(&entry.ending));
         let width = self.all.to_string().len();
         self.printer.say(format!("{:>width$}/{}  {}: {said}  [{}]", self.done, self.all, entry.name, wall(entry.wall_ns)));
-        if self.json { self.printer.try_result(serde_json::to_string(entry)?) } else { Ok(()) }
+        if self.json { self.printer.try_json(entry) } else { Ok(()) }
     }
 }
 

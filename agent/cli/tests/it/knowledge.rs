@@ -149,6 +149,20 @@ fn a_new_pack_is_begun_checked_and_installed() {
 }
 
 #[test]
+fn packs_that_can_be_fetched_are_updated_beside_one_that_cannot() {
+    let desk = Desk::new();
+    for name in ["first", "second"] {
+        desk.write(&format!("{name}/page.md"), "# One\n\nthe old text\n");
+        assert_eq!(desk.run(&["knowledge", "add", name]).code, 0);
+    }
+    fs::rename(desk.path().join("first"), desk.path().join("elsewhere")).unwrap();
+    desk.write("second/page.md", "# One\n\nthe new text\n");
+    let said = desk.run(&["knowledge", "update"]);
+    assert!(said.code == 25 && said.stderr.contains("1 of 2 packs could not be fetched again: first: "), "{said:?}");
+    assert!(desk.run(&["knowledge", "read", "second/page.md"]).stdout.contains("the new text"));
+}
+
+#[test]
 fn a_kill_while_adding_leaves_nothing_half() {
     let desk = Desk::new();
     for number in 0..3_000 {

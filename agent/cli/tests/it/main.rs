@@ -7,6 +7,8 @@ mod knowledge;
 mod mistakes;
 mod output;
 mod run_folders;
+mod signals;
+mod suite;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -115,7 +115,7 @@ fn a_python_that_is_not_there() {
     assert_eq!(said.code, 21);
     insta::assert_snapshot!(said.stderr, @r"
     error: no Python interpreter at DESK/nowhere/python (from --python)
-      hint: pass --python or set KERNELWRIGHT_PYTHON to a Python with torch; `make env` builds one in .venv
+      hint: pass --python or set KERNELWRIGHT_PYTHON to a Python with torch; in a checkout of kernelwright `make env` makes one in .venv
     ");
 }
 
@@ -125,6 +125,23 @@ fn programs_are_told_on_stdout_as_well() {
     let object: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!((said.code, &object["type"], &object["exit_code"]), (20, &"error".into(), &20.into()));
     assert_eq!(object["where"], "missing.py");
+}
+
+#[test]
+fn programs_are_told_of_arguments_that_make_no_command() {
+    let desk = Desk::new();
+    for args in [
+        &["evaluate", "x.py", "--json"][..],
+        &["optimize", "x.py", "--steps", "many", "--json"],
+        &["suite", "run", "--json", "--jobs", "0"],
+    ] {
+        let said = desk.run(args);
+        let object: serde_json::Value = serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{error}: {said:?}"));
+        assert_eq!((said.code, &object["type"], &object["exit_code"]), (2, &"error".into(), &2.into()));
+        assert!(said.stderr.starts_with(&format!("error: {}", object["what"].as_str().unwrap())), "{said:?}");
+    }
+    assert_eq!(desk.run(&["evaluate", "x.py", "--", "--json"]).stdout, "", "a file may be called so");
+    assert_eq!(desk.run(&["evaluate", "--json", "--help"]).code, 0);
 }
 
 #[test]

@@ -40,13 +40,25 @@ pub fn update(context: &Context, settings: &Settings, id: Option<&str>, as_json:
     if ids.is_empty() {
         context.printer.say(format!("no pack in {} can be fetched again", home.folder().display()));
     }
+    let all = ids.len();
+    let mut failed = Vec::new();
     for id in ids {
         let mut teller = Teller::new(context.printer);
-        let added = home.update(&id, &PdfReader::new(executable()?), &mut |progress| teller.tell(progress))?;
-        tell(context.printer, "updated", &added, as_json)?;
-        indexed(context.printer, settings, &id);
+        match home.update(&id, &PdfReader::new(executable()?), &mut |progress| teller.tell(progress)) {
+            Ok(added) => {
+                tell(context.printer, "updated", &added, as_json)?;
+                indexed(context.printer, settings, &id);
+            }
+            Err(error) if all == 1 => return Err(error.into()),
+            // The others can do without it.
+            Err(error) => failed.push(format!("{id}: {error}")),
+        }
     }
-    Ok(Exit::Success)
+    if failed.is_empty() {
+        return Ok(Exit::Success);
+    }
+    let what = format!("{} of {all} packs could not be fetched again: {}", failed.len(), failed.join("; "));
+    Err(Failure::new(Exit::Pack, what).hint("`kernelwright knowledge update ID` says more of one; all others are up to date"))
 }
 
 /// A path that can be followed from anywhere; an address as it is.

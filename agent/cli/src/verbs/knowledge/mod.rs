@@ -126,7 +126,9 @@ impl From<LibraryError> for Failure {
             LibraryError::UnknownPack { known, .. } => {
                 Self::new(Exit::Usage, error.to_string()).hint(format!("there are {}", known.join(", ")))
             }
-            LibraryError::UnknownEntry { .. } => Self::new(Exit::Usage, error.to_string()).hint(error.hint()),
+            LibraryError::UnknownEntry { .. } | LibraryError::UnknownLabel { .. } => {
+                Self::new(Exit::Usage, error.to_string()).hint(error.hint())
+            }
             _ => Self::new(Exit::Pack, error.to_string()).hint(error.hint()),
         }
     }
