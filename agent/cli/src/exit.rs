@@ -69,7 +69,7 @@ impl Exit {
             Self::Pack => "a knowledge pack, what it is made from, or the folder of packs cannot be used",
             Self::Suspended => "suspended: waiting for answers in the mailbox",
             Self::Paused => "paused: the model is out of reach",
-            Self::Interrupted => "interrupted, state saved",
+            Self::Interrupted => "interrupted; what a run or a suite has done is saved",
             Self::Unread => "whoever read the output left before its end",
         }
     }

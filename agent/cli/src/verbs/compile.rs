@@ -37,7 +37,7 @@ pub fn run(context: &Context, args: &Compile) -> Result<Exit, Failure> {
         }
     });
     runtime.shutdown_background();
-    let Some(report) = ended? else { return Ok(Exit::Interrupted) };
+    let Some(report) = ended? else { return Err(Failure::new(Exit::Interrupted, "interrupted: there is no report")) };
     if args.json {
         printer.json(&report)?;
     } else {

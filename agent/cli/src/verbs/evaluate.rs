@@ -51,7 +51,7 @@ pub fn run(context: &Context, args: &Evaluate) -> Result<Exit, Failure> {
         ended
     });
     runtime.shutdown_background();
-    let Some(evaluation) = ended? else { return Ok(Exit::Interrupted) };
+    let Some(evaluation) = ended? else { return Err(Failure::new(Exit::Interrupted, "interrupted: there is no verdict")) };
     if args.json {
         printer.json(&evaluation)?;
     } else {

@@ -125,10 +125,10 @@ fn evidence_is_a_regular_file_of_bounded_records_named_from_the_root() {
             assert_eq!(refused(file, event), format!("the evidence cannot be read: {file}: it is no regular file"));
         }
     }
-    let long = desk.folder.path().join("long");
-    File::create(&long).unwrap().set_len((16 << 20) + 1).unwrap();
+    let endless = desk.folder.path().join("long");
+    File::create(&endless).unwrap().set_len((16 << 20) + 1).unwrap();
     for event in [None, Some(1)] {
-        assert!(refused(&long.display().to_string(), event).ends_with(": it holds more than 16 MiB in one piece"));
+        assert!(refused(&endless.display().to_string(), event).ends_with(": it holds more than 16 MiB in one piece"));
     }
     // A log of many records may be longer than one of them.
     let log = desk.folder.path().join("events.jsonl");
