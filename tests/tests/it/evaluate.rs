@@ -271,7 +271,7 @@ async fn what_is_wrong_with_the_problem_is_no_verdict() {
         [
             format!("problem_invalid: {problem} (problem_import)"),
             format!("problem_invalid: {problem} (problem_shape)"),
-            "problem_invalid: the problem's process ended (exit code 0)".to_owned()
+            "problem_invalid: the problem's process ended (exit code 0), and printed nothing".to_owned()
         ]
     );
 }
