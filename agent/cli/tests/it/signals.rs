@@ -53,7 +53,11 @@ fn signalled(desk: &Desk, command: &mut Command, signal: &str) -> (ExitStatus, b
 fn a_terminal_that_is_closed_ends_an_evaluation_and_what_it_has_started() {
     for signal in ["-TERM", "-HUP"] {
         let desk = desk();
-        let mut command = desk.command(&["evaluate", "p.py", "p.py", "--target", "cpu", "--evaluator", "sh judge.sh"]);
+        // Whoever runs the tests may have asked to ignore hangups, which programs inherit.
+        let mut command = Command::new("env");
+        command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_kernelwright"), "evaluate", "p.py", "p.py", "--target", "cpu"]);
+        command.args(["--evaluator", "sh judge.sh"]).current_dir(desk.path()).env_clear().env("HOME", desk.path());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         let (ended, is_left) = signalled(&desk, &mut command, signal);
         assert_eq!((ended.code(), is_left), (Some(130), false), "{signal}");
     }
