@@ -292,7 +292,9 @@ def _compare_isolated(expected: Expected, scale: Scale, b: Tensor, e: Tensor, a:
             if tensor is None or tensor.numel() * (2 if tensor.is_complex() else 1) != a.numel():
                 break
             values = real_parts(tensor).reshape(-1)[left].to(torch.float64)
-            left = left[scale.is_isolated(a.reshape(-1)[left].to(torch.float64), values)]
+            # Where two are nearly tied, any mixture of both may come out: what the reference gives there is as far off for inputs that differ as little.
+            is_steady = ~scale.is_isolated(values, e.reshape(-1)[left].to(torch.float64))
+            left = left[scale.is_isolated(a.reshape(-1)[left].to(torch.float64), values) & is_steady]
             if left.numel() <= most:
                 return
     if expected.nan.admits_finite:

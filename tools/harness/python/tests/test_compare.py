@@ -202,6 +202,17 @@ class Floats(Cases):
         flipped[5, 6] += 0.01
         self.assertIn("1 of 4096 elements", compare(Expected(baseline, baseline, precision=Precision.FULL, nearby=lambda: [near]), flipped, "output").mismatches[0]["detail"])
 
+    def test_where_two_are_nearly_tied_any_mixture_of_both_may_come_out(self) -> None:
+        exact = 1 + torch.rand(32768, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+        baseline, near, mixed, elsewhere = (exact.float() for _ in range(4))
+        baseline[5] += 0.01
+        near[100:116] += 0.006
+        mixed[100:116] += 0.003
+        elsewhere[200:216] += 0.003
+        expected = Expected(baseline, exact, precision=Precision.FULL, nearby=lambda: [near])
+        self.assertFalse(compare(expected, mixed, "output").mismatches)
+        self.assertIn("16 of 32768 values are off", compare(expected, elsewhere, "output").mismatches[0]["detail"], "where nothing decides that")
+
     def test_a_few_values_may_be_as_far_off_as_inputs_nearby_move_them(self) -> None:
         inverses = torch.randn(50, 4, generator=torch.Generator().manual_seed(3))
         inverses[6, 1] = -5195.3
