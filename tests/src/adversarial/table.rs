@@ -21,7 +21,7 @@ impl fmt::Display for Table<'_> {
             writeln!(f, "{kind:<7} {:>3} cases, {wrong} wrong", of_kind().count())?;
         }
         let seconds: f64 = self.0.iter().map(|outcome| outcome.wall.as_secs_f64()).sum();
-        write!(f, "{seconds:.0} s")
+        write!(f, "{seconds:.0} s, the sum over all verdicts")
     }
 }
 
