@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use kernelwright_model::{Client, ModelError, Piece, Place, Request, TextSink};
 use kernelwright_protocol::{Dollars, Tokens};
 use kernelwright_search::{AskId, Event, Usage};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::error::EngineError;
 use crate::observer::{Activity, Observer};
@@ -19,21 +19,9 @@ impl Session<'_> {
         let (step, turn) = (open.id, open.turns.len() as u32);
         self.observer.activity(&Activity::ModelWaiting { ask, step: Some(step) });
         let place = Place { ask: ask.0, step: step.0, turn };
-        let (sender, mut activities) = unbounded_channel();
-        let sink = Sink { activities: sender, characters: AtomicUsize::new(0) };
-        let result = {
-            let asking = self.model.ask(request, place, &sink);
-            tokio::pin!(asking);
-            loop {
-                tokio::select! {
-                    biased;
-                    () = self.stop.stopping() => return Err(Halt::Interrupted),
-                    Some(activity) = activities.recv() => self.observer.activity(&activity),
-                    result = &mut asking => break result,
-                }
-            }
-        };
-        match result {
+        let (sink, activities) = Sink::new();
+        let asking = self.model.ask(request, place, &sink);
+        match watched(asking, activities, self.observer, &self.stop).await.ok_or(Halt::Interrupted)? {
             Ok(answer) => {
                 let usage = usage(&answer.usage);
                 let cost = self.model.cost(&answer.usage, &answer.model).map(Dollars::new);
@@ -66,14 +54,30 @@ fn halt(error: ModelError) -> Halt {
 /// Asks for one tool call, before anything else is done: what it finds, it finds before any spend.
 pub(crate) async fn probe(model: &Client, observer: &mut dyn Observer, stop: &StopToken) -> Result<Event, EngineError> {
     observer.activity(&Activity::ModelWaiting { ask: AskId(0), step: None });
-    let used = tokio::select! {
-        used = model.probe() => used?,
-        () = stop.stopping() => return Err(EngineError::StoppedEarly),
-    };
+    let (sink, activities) = Sink::new();
+    let used = watched(model.probe(&sink), activities, observer, stop).await.ok_or(EngineError::StoppedEarly)??;
     let cost = if used.input + used.output == 0 { Some(Dollars::default()) } else { None };
     let name = model.describe().get("model").and_then(|name| name.as_str().map(str::to_owned));
     let cost = cost.or_else(|| model.cost(&used, &name?).map(Dollars::new));
     Ok(Event::ModelProbed { usage: usage(&used), cost })
+}
+
+/// Waits for an answer while the observer is told how it comes along; `None` when that is to stop.
+async fn watched<T>(
+    asking: impl Future<Output = Result<T, ModelError>>,
+    mut activities: UnboundedReceiver<Activity>,
+    observer: &mut dyn Observer,
+    stop: &StopToken,
+) -> Option<Result<T, ModelError>> {
+    tokio::pin!(asking);
+    loop {
+        tokio::select! {
+            biased;
+            () = stop.stopping() => return None,
+            Some(activity) = activities.recv() => observer.activity(&activity),
+            result = &mut asking => return Some(result),
+        }
+    }
 }
 
 fn usage(usage: &kernelwright_model::Usage) -> Usage {
@@ -84,6 +88,13 @@ fn usage(usage: &kernelwright_model::Usage) -> Usage {
 struct Sink {
     activities: UnboundedSender<Activity>,
     characters: AtomicUsize,
+}
+
+impl Sink {
+    fn new() -> (Self, UnboundedReceiver<Activity>) {
+        let (activities, receiver) = unbounded_channel();
+        (Self { activities, characters: AtomicUsize::new(0) }, receiver)
+    }
 }
 
 impl TextSink for Sink {

@@ -50,10 +50,10 @@ impl Client {
     }
 
     /// Asks for one tool call, to find a wrong key, address or name, or a model without function calling, before anything is spent on a
-    /// run. Returns the tokens that took: none for a replay and a mailbox, which are not asked.
-    pub async fn probe(&self) -> Result<Usage, ModelError> {
+    /// run. Returns the tokens that took: none for a replay and a mailbox, which are not asked. The sink sees what keeps it waiting.
+    pub async fn probe(&self, sink: &dyn TextSink) -> Result<Usage, ModelError> {
         match self {
-            Self::Hosted(hosted) => hosted.probe().await,
+            Self::Hosted(hosted) => hosted.probe(sink).await,
             Self::Replay(_) | Self::Mailbox(_) => Ok(Usage::default()),
         }
     }

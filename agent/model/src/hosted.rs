@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::{
-    Answer, HostedSettings, LimitField, ModelError, NoSink, Patience, Request, TextSink, ToolChoice, Usage,
+    Answer, HostedSettings, LimitField, ModelError, Patience, Request, TextSink, ToolChoice, Usage,
     endpoint::Endpoint,
     prices::Prices,
     probe,
@@ -60,12 +60,12 @@ impl Hosted {
     }
 
     /// Finds out whether this model can be used, see [`crate::Client::probe`].
-    pub(crate) async fn probe(&self) -> Result<Usage, ModelError> {
+    pub(crate) async fn probe(&self, sink: &dyn TextSink) -> Result<Usage, ModelError> {
         let patience = Patience { outage: self.patience.outage.min(PROBE_PATIENCE), ..self.patience };
         // A budget for thinking has to fit into the limit, so with one the limit of the settings must do.
         let has_budget = self.style().extra_body.contains_key("thinking");
         let limit = self.max_output_tokens.or((!has_budget).then_some(probe::LIMIT));
-        let ask = async |choice| self.ask_with(&probe::question(choice, limit), &patience, &NoSink).await;
+        let ask = async |choice| self.ask_with(&probe::question(choice, limit), &patience, sink).await;
         let answer = match ask(ToolChoice::Required).await {
             // Models that call tools but cannot be made to have many words for it.
             Err(ModelError::NoToolSupport { .. } | ModelError::Rejected { .. }) => ask(ToolChoice::Auto).await?,

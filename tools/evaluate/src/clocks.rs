@@ -2,13 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::batch::Calls;
-use crate::candidate::Candidate;
-use crate::checks::{BatchNumber, Checks};
+use crate::checks::BatchNumber;
 use crate::late;
-use crate::problem::Problem;
-use crate::samples::Samples;
-use crate::timing::{Session, time_candidate, verify};
+use crate::turns::Course;
 use crate::verdict::Stop;
 
 /// How far the two sides' clocks may differ, as a share of a batch, and in any case. The batch in which they differ least is judged: a
@@ -50,28 +46,21 @@ const BUDGET: Duration = Duration::from_secs(8);
 const OF_BUSY: f64 = 2.0;
 
 /// Decides by the batches that there were whether the two clocks agree, and by more where they do not.
-pub(crate) async fn settle(
-    problem: &mut Problem,
-    candidate: &mut Candidate,
-    session: &Session,
-    calls: &mut Calls,
-    checks: &mut Checks,
-    samples: &mut Samples,
-    (empty, in_batch): (Duration, usize),
-) -> Result<(), Stop> {
+pub(crate) async fn settle(course: &mut Course<'_>) -> Result<(), Stop> {
     let began = Instant::now();
-    let limit = if samples.others_are_busy() { OF_BUSY } else { 1.0 };
+    let limit = if course.samples.others_are_busy() { OF_BUSY } else { 1.0 };
     for _ in 0..MORE {
-        if agree(&samples.clocks, limit).is_ok() || began.elapsed() > BUDGET {
+        if agree(&course.samples.clocks, limit).is_ok() || began.elapsed() > BUDGET {
             break;
         }
-        let ready = late::place(problem, candidate, calls.fresh(in_batch), None, 1).await?;
-        let timed = time_candidate(candidate, &ready, samples.overhead(empty), BatchNumber { pair: 0, left: 1 }, checks, session).await?;
-        verify(problem, timed.unverified, checks, &session.trials).await?;
-        late::forget(problem, &ready.late).await?;
-        samples.clocks.push(timed.clock);
+        let batch = course.calls.fresh(course.in_batch);
+        let ready = late::place(course.problem, course.candidate, batch, None, 1).await?;
+        let timed = course.time_candidate(&ready, BatchNumber { pair: 0, left: 1 }).await?;
+        course.verify(timed.unverified).await?;
+        late::forget(course.problem, &ready.late).await?;
+        course.samples.clocks.push(timed.clock);
     }
-    agree(&samples.clocks, limit)
+    agree(&course.samples.clocks, limit)
 }
 
 fn agree(clocks: &[f64], limit: f64) -> Result<(), Stop> {

@@ -7,7 +7,7 @@ use kernelwright_protocol::{Mismatch, Trials};
 use serde_json::Value;
 
 use crate::EvaluateError;
-use crate::ahead::Ahead;
+use crate::ahead::{Ahead, Attempt};
 use crate::baselines::{self, Reload};
 use crate::candidate::{Call, Candidate};
 use crate::draws::{self, Draw, DrawKind};
@@ -82,29 +82,15 @@ pub(crate) async fn check(
     };
     let mut base = Some(base);
     for (index, &planned) in draws.iter().enumerate() {
-        let mut draw = planned;
-        say(&format!("checking trial {} of {} ({})", index + 1, draws.len(), draw.kind.as_str()));
+        say(&format!("checking trial {} of {} ({})", index + 1, draws.len(), planned.kind.as_str()));
         // Later trials share two entries in turn: some inputs come to lie where others lay before.
         let theirs = if index == 0 { BASE } else { BASE + 1 + index as u32 % 2 };
-        let (mut ours, mut attempt) = match (base.take(), ahead.trial(index)) {
-            (Some(base), _) => (BASE, Ok(base)),
-            (None, Some(ahead)) => ahead,
-            (None, None) => (theirs, transformed(problem, theirs, draw, reload).await?),
+        let known = match (base.take(), ahead.trial(index)) {
+            (Some(base), _) => Some((BASE, Ok(base))),
+            (None, ahead) => ahead,
         };
-        // As many trials as were asked for, also of integers alone, which there is no scaling.
-        let others = if draw.kind == DrawKind::Problem { vec![] } else { draws::instead_of(draw.kind) };
-        for other in others {
-            let Err(skipped) = &attempt else { break };
-            passed.trials.skipped.push(skipped.clone());
-            draw = other;
-            (ours, attempt) = (theirs, transformed(problem, theirs, draw, reload).await?);
-        }
-        let inputs = match attempt {
-            Ok(inputs) => inputs,
-            Err(skipped) => {
-                passed.trials.skipped.push(skipped);
-                continue;
-            }
+        let Some(Drawn { ours, inputs, kind }) = drawn(problem, (theirs, planned), known, reload, &mut passed.trials).await? else {
+            continue;
         };
         let label = format!("trial {} ({})", index + 1, inputs.label);
         passed.trials.ran.push(inputs.label.clone());
@@ -116,30 +102,81 @@ pub(crate) async fn check(
             passed.written_per_call = first.written;
             passed.returned = Returned::of(&first.outcome.outputs, &first.outcome.tensors);
             again(problem, candidate, &label, (reload, &mut ahead), &mut passed).await?;
-        } else {
-            problem.forget(&[ours]).await?;
-            let has_answer = passed.trials.skipped.len() == skipped;
-            if let Some(other) = draws::without_what_is_not_finite(draw.kind).filter(|_| !has_answer) {
-                match transformed(problem, theirs, other, reload).await? {
-                    Ok(inputs) => {
-                        passed.trials.ran.push(inputs.label.clone());
-                        let label = format!("trial {} ({})", index + 1, inputs.label);
-                        trial(problem, candidate, Entries::same(theirs), &inputs, &label, &mut passed).await?;
-                        problem.forget(&[theirs]).await?;
-                    }
-                    Err(skipped) => passed.trials.skipped.push(skipped),
-                }
-            }
-            if has_answer && inputs.decides && draws::DECISIVE.contains(&draw.kind) {
-                passed.decisive.push(draw.kind);
-            }
-            if has_answer && draws::BEYOND.contains(&draw.kind) {
-                passed.beyond.push(draw.kind);
-            }
+            continue;
+        }
+        problem.forget(&[ours]).await?;
+        if passed.trials.skipped.len() > skipped {
+            // The reference has no answer on these.
+            without_what_is_not_finite(problem, candidate, (index, theirs, kind), reload, &mut passed).await?;
+            continue;
+        }
+        if inputs.decides && draws::DECISIVE.contains(&kind) {
+            passed.decisive.push(kind);
+        }
+        if draws::BEYOND.contains(&kind) {
+            passed.beyond.push(kind);
         }
     }
     candidate.forget(&[BASE + 1, BASE + 2]).await?;
     Ok(passed)
+}
+
+/// Inputs of a trial, under an entry of the problem's.
+struct Drawn {
+    ours: u32,
+    inputs: Inputs,
+    kind: DrawKind,
+}
+
+/// The inputs of a trial as planned, or of another kind in its stead: as many trials as were asked for, also of integers alone, which there is no scaling.
+/// None where the reference has an answer on none of them.
+async fn drawn(
+    problem: &mut Problem,
+    (entry, planned): (u32, Draw),
+    known: Option<Attempt>,
+    reload: &Reload<'_>,
+    trials: &mut Trials,
+) -> Result<Option<Drawn>, EvaluateError> {
+    let (mut ours, mut attempt) = match known {
+        Some(known) => known,
+        None => (entry, transformed(problem, entry, planned, reload).await?),
+    };
+    let mut kind = planned.kind;
+    let others = if kind == DrawKind::Problem { vec![] } else { draws::instead_of(kind) };
+    for other in others {
+        let Err(skipped) = &attempt else { break };
+        trials.skipped.push(skipped.clone());
+        kind = other.kind;
+        (ours, attempt) = (entry, transformed(problem, entry, other, reload).await?);
+    }
+    match attempt {
+        Ok(inputs) => Ok(Some(Drawn { ours, inputs, kind })),
+        Err(skipped) => {
+            trials.skipped.push(skipped);
+            Ok(None)
+        }
+    }
+}
+
+/// The trial of a kind with what is not finite left out of it, where there is such a kind.
+async fn without_what_is_not_finite(
+    problem: &mut Problem,
+    candidate: &mut Candidate,
+    (index, entry, kind): (usize, u32, DrawKind),
+    reload: &Reload<'_>,
+    passed: &mut Passed,
+) -> Result<(), Stop> {
+    let Some(other) = draws::without_what_is_not_finite(kind) else { return Ok(()) };
+    match transformed(problem, entry, other, reload).await? {
+        Ok(inputs) => {
+            passed.trials.ran.push(inputs.label.clone());
+            let label = format!("trial {} ({})", index + 1, inputs.label);
+            trial(problem, candidate, Entries::same(entry), &inputs, &label, passed).await?;
+            problem.forget(&[entry]).await?;
+        }
+        Err(skipped) => passed.trials.skipped.push(skipped),
+    }
+    Ok(())
 }
 
 /// The first inputs with a few elements changed in place, then as they were: what is remembered by address, or by a look at some of the

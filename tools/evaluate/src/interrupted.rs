@@ -8,14 +8,11 @@
 use std::time::{Duration, Instant};
 
 use kernelwright_harness::Part;
-use kernelwright_protocol::{Backend, Trials};
+use kernelwright_protocol::Backend;
 
-use crate::candidate::Candidate;
-use crate::checks::Checks;
-use crate::draws::{DrawKind, random_below};
-use crate::late::{self, Source, Unseen};
-use crate::problem::{Placed, Problem};
-use crate::samples::Samples;
+use crate::draws::random_below;
+use crate::late::{self, Ready, Source, Unseen};
+use crate::turns::Course;
 use crate::verdict::Stop;
 use crate::waits::Denials;
 
@@ -84,55 +81,38 @@ impl Due {
 }
 
 /// Where such a batch stands in a session.
-pub(crate) struct InSession<'a> {
-    pub(crate) pair: usize,
-    /// How many calls a batch has, give or take a few.
-    pub(crate) calls: usize,
-    /// What was timed so far: how long a call takes, and whether a batch may go on for long because others have the processors.
-    pub(crate) samples: &'a Samples,
+struct Place<'a> {
+    pair: usize,
     /// What the batch's inputs are made from.
-    pub(crate) unseen: &'a Unseen,
-    /// How those that are exchanged may be drawn.
-    pub(crate) beyond: &'a [DrawKind],
-    pub(crate) trials: &'a Trials,
+    unseen: &'a Unseen,
+    /// What those that are exchanged are made from.
+    source: Source<'a>,
 }
 
-/// Runs one such batch, of the calls that `batch` gives, and verifies those that got other inputs.
-pub(crate) async fn check(
-    problem: &mut Problem,
-    candidate: &mut Candidate,
-    batch: impl FnMut() -> Vec<Placed>,
-    place: InSession<'_>,
-    due: &mut Due,
-    checks: &mut Checks,
-) -> Result<(), Stop> {
-    if place.calls < FEWEST_CALLS {
+/// Runs one such batch, beside the other batches of a pair, and verifies the calls that got other inputs.
+pub(crate) async fn check(course: &mut Course<'_>, (pair, unseen): (usize, &Unseen), due: &mut Due) -> Result<(), Stop> {
+    if course.in_batch < FEWEST_CALLS {
         // Before anything is drawn, for which problems of so few calls may have no memory.
         return Ok(());
     }
-    let beyond = late::beyond(problem, place.beyond).await?;
-    let checked = check_with(problem, candidate, batch, &place, Source::of(beyond.as_ref(), place.unseen), checks).await;
-    late::forget_beyond(problem, beyond.as_ref()).await?;
+    let beyond = late::beyond(course.problem, &course.session.beyond).await?;
+    let checked = attempt(course, &Place { pair, unseen, source: Source::of(beyond.as_ref(), unseen) }).await;
+    late::forget_beyond(course.problem, beyond.as_ref()).await?;
     if !checked? {
-        due.missed(place.pair);
+        due.missed(pair);
     }
     Ok(())
 }
 
 /// Whether any calls got other inputs.
-async fn check_with(
-    problem: &mut Problem,
-    candidate: &mut Candidate,
-    mut batch: impl FnMut() -> Vec<Placed>,
-    place: &InSession<'_>,
-    source: Source<'_>,
-    checks: &mut Checks,
-) -> Result<bool, Stop> {
-    let others_are_busy = place.samples.others_are_busy();
+async fn attempt(course: &mut Course<'_>, place: &Place<'_>) -> Result<bool, Stop> {
+    let others_are_busy = course.samples.others_are_busy();
     let mut attempt = 0;
-    while attempt < attempts(problem.setting.target.backend, others_are_busy || checks.in_a_row > 0) {
+    while attempt < attempts(course.session.backend, others_are_busy || course.checks.in_a_row > 0) {
         attempt += 1;
-        match interrupt(problem, candidate, batch(), place, source, checks).await? {
+        let outcome = interrupt(course, place).await?;
+        let checks = &mut course.checks;
+        match outcome {
             Interruption::Exchanged => {
                 checks.in_a_row = 0;
                 return Ok(true);
@@ -179,47 +159,21 @@ fn longest_rest(backend: Backend, per_call: f64, lasting: Duration) -> Duration 
 }
 
 /// Runs one batch, stops it at each of its parts, and gives calls that have not begun other inputs.
-async fn interrupt(
-    problem: &mut Problem,
-    candidate: &mut Candidate,
-    calls: Vec<Placed>,
-    &InSession { pair, samples, unseen, trials, .. }: &InSession<'_>,
-    source: Source<'_>,
-    checks: &mut Checks,
-) -> Result<Interruption, Stop> {
+async fn interrupt(course: &mut Course<'_>, place: &Place<'_>) -> Result<Interruption, Stop> {
+    let calls = course.candidate_batch();
     let count = calls.len();
     // Of the shortest batch: one that waited for processors would put every stop behind the end of this one.
-    let per_call = samples.candidate.iter().copied().min_by(f64::total_cmp).unwrap_or_default();
+    let per_call = course.samples.candidate.iter().copied().min_by(f64::total_cmp).unwrap_or_default();
     let lasting = Duration::from_secs_f64(per_call * count as f64);
-    let mut ready = late::place(problem, candidate, calls, Some(unseen), 0).await?;
+    let mut ready = late::place(course.problem, course.candidate, calls, Some(place.unseen), 0).await?;
     let counter = ready.placed.counter.ok_or_else(|| Stop::rejected("channel_tampering", "it does not say where it counts calls"))?;
-    let backend = problem.setting.target.backend;
-    let begun = FIRST.0 + random_below(FIRST.1.min(count.saturating_sub(2))) as u64;
-    let at_first = (backend == Backend::Cuda).then_some(Part { lasts: lasting, until: Some(begun), counter });
-    let later = parts(backend).iter().map(|part| Part {
-        lasts: lasting.mul_f64(part * (0.5 + random_below(1001) as f64 / 1000.0)),
-        until: None,
-        counter,
-    });
-    let mut parts = at_first.into_iter().chain(later);
-    let Some(first) = parts.next() else { return Ok(Interruption::Late) };
-    let mut exchanged: Vec<(usize, u64)> = vec![];
-    let mut claimed = None;
-    let mut halted = candidate.time_in_parts(first).await?;
-    while let Some((begun, asked)) = halted {
-        let numbers = to_exchange(usize::try_from(begun).unwrap_or(usize::MAX), count);
-        late::exchange(problem, candidate, &mut ready, source, &numbers).await?;
-        exchanged.retain(|(number, _)| !numbers.contains(number));
-        exchanged.extend(numbers.iter().map(|&number| (number, begun)));
-        let (denials, resumed) = (Denials::of(candidate.pid()), Instant::now());
-        halted = candidate.go_on(asked, parts.next().filter(|_| !numbers.is_empty())).await?;
-        let (rest, longest) = (resumed.elapsed(), longest_rest(backend, per_call, lasting));
-        let is_denied = || denials.explain(rest, longest);
-        claimed = (numbers.is_empty() && rest > longest).then(|| if is_denied() { Interruption::Excused } else { Interruption::Claimed });
-        tracing::debug!(count, begun, ?rest, ?lasting, ?claimed, "a batch goes on");
-    }
-    tracing::debug!(count, ?exchanged, "a batch was interrupted");
-    let (outputs, _) = candidate.held().await?;
+    let backend = course.session.backend;
+    let longest = longest_rest(backend, per_call, lasting);
+    let stops = stops(backend, count, lasting, counter);
+    let Some(stops) = stops.split_first() else { return Ok(Interruption::Late) };
+    let Exchanges { mut exchanged, claimed } = halt(course, place.source, &mut ready, stops, longest).await?;
+    tracing::debug!(count, ?lasting, ?exchanged, ?claimed, "a batch was interrupted");
+    let (outputs, _) = course.candidate.held().await?;
     if outputs.count() != count {
         return Err(Stop::rejected("channel_tampering", "it speaks of other calls than it was asked to make"));
     }
@@ -229,12 +183,12 @@ async fn interrupt(
     let lasts = outputs.lasting();
     exchanged.retain(|&(number, _)| lasts[number]);
     let numbers: Vec<usize> = exchanged.iter().map(|&(number, _)| number).collect();
-    let outcomes = candidate.read_calls(&ready.calls, &numbers, &outputs, &ready.placed).await?;
-    for ((number, begun), comparison) in exchanged.iter().zip(problem.verify(&outcomes).await?) {
+    let outcomes = course.candidate.read_calls(&ready.calls, &numbers, &outputs, &ready.placed).await?;
+    for ((number, begun), comparison) in exchanged.iter().zip(course.problem.verify(&outcomes).await?) {
         let Some(comparison) = comparison else { continue };
-        let label = format!("call {} of {count} in pair {}, whose inputs came while call {begun} was made", number + 1, pair + 1);
-        let error = comparison.outcome(&label).map_err(|mismatches| Stop::incorrect(mismatches, trials.clone()))?;
-        checks.note(error);
+        let label = format!("call {} of {count} in pair {}, whose inputs came while call {begun} was made", number + 1, place.pair + 1);
+        let error = comparison.outcome(&label).map_err(|mismatches| Stop::incorrect(mismatches, course.session.trials.clone()))?;
+        course.checks.note(error);
     }
     // Before the first call nothing is known of who makes the next ones' work in it.
     let tells = exchanged.iter().any(|&(_, begun)| begun > 0);
@@ -243,6 +197,52 @@ async fn interrupt(
     } else {
         Interruption::Late
     }))
+}
+
+/// When a batch of `count` calls that takes so long is stopped.
+fn stops(backend: Backend, count: usize, lasting: Duration, counter: u64) -> Vec<Part> {
+    let begun = FIRST.0 + random_below(FIRST.1.min(count.saturating_sub(2))) as u64;
+    let at_first = (backend == Backend::Cuda).then_some(Part { lasts: lasting, until: Some(begun), counter });
+    let later = parts(backend).iter().map(|part| Part {
+        lasts: lasting.mul_f64(part * (0.5 + random_below(1001) as f64 / 1000.0)),
+        until: None,
+        counter,
+    });
+    at_first.into_iter().chain(later).collect()
+}
+
+/// What became of a batch until it was over.
+#[derive(Default)]
+struct Exchanges {
+    /// The calls that got other inputs, and how many had begun by then.
+    exchanged: Vec<(usize, u64)>,
+    claimed: Option<Interruption>,
+}
+
+/// Lets a batch run to each of its stops in turn, where calls that have not begun get other inputs, and to its end.
+async fn halt(
+    course: &mut Course<'_>,
+    source: Source<'_>,
+    ready: &mut Ready,
+    (&first, later): (&Part, &[Part]),
+    longest: Duration,
+) -> Result<Exchanges, Stop> {
+    let mut later = later.iter().copied();
+    let mut told = Exchanges::default();
+    let mut halted = course.candidate.time_in_parts(first).await?;
+    while let Some((begun, asked)) = halted {
+        let numbers = to_exchange(usize::try_from(begun).unwrap_or(usize::MAX), ready.calls.len());
+        late::exchange(course.problem, course.candidate, ready, source, &numbers).await?;
+        told.exchanged.retain(|(number, _)| !numbers.contains(number));
+        told.exchanged.extend(numbers.iter().map(|&number| (number, begun)));
+        let (denials, resumed) = (Denials::of(course.candidate.pid()), Instant::now());
+        halted = course.candidate.go_on(asked, later.next().filter(|_| !numbers.is_empty())).await?;
+        let rest = resumed.elapsed();
+        let is_denied = || denials.explain(rest, longest);
+        told.claimed =
+            (numbers.is_empty() && rest > longest).then(|| if is_denied() { Interruption::Excused } else { Interruption::Claimed });
+    }
+    Ok(told)
 }
 
 /// The calls, by number, that get other inputs where so many of `count` have begun: the next one, in case they are made a few at a time, and one of those

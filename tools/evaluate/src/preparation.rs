@@ -1,14 +1,9 @@
 //! What has to be there before both sides are timed on a CPU: made side by side, in two processes.
 
-use crate::candidate::Candidate;
-use crate::checks::Checks;
 use crate::late::{self, Ready, Unseen};
-use crate::problem::{Placed, Problem};
-use crate::timing::{Session, Unverified, verify};
+use crate::problem::Placed;
+use crate::turns::{Course, Unverified, verify};
 use crate::verdict::Stop;
-
-/// What the last batch has left behind, and where it is noted that it was looked at.
-pub(crate) type Pending<'a> = (Option<Unverified>, &'a mut Checks);
 
 /// Inputs, and a batch of either side with them, the baseline's and the candidate's; nothing, where there are none of the form that was expected.
 pub(crate) struct Prepared {
@@ -19,12 +14,10 @@ pub(crate) struct Prepared {
 /// Verifies what the last batch has left behind and prepares a batch of either side from inputs that are known; without them, from another draw. Both
 /// requests are waited for, even where one fails: a worker whose answer nobody takes answers no other question.
 pub(crate) async fn pair(
-    problem: &mut Problem,
-    candidate: &mut Candidate,
-    session: &Session,
+    Course { problem, candidate, session, checks, .. }: &mut Course<'_>,
     (ours, theirs): (Vec<Placed>, Vec<Placed>),
     known: Option<Unseen>,
-    (mut unverified, checks): Pending<'_>,
+    mut unverified: Option<Unverified>,
 ) -> Result<Prepared, Stop> {
     let mut unseen = known;
     let mut room = None;

@@ -11,15 +11,11 @@ use std::time::{Duration, Instant};
 
 use kernelwright_protocol::{Backend, Severity};
 
-use crate::batch::Calls;
-use crate::candidate::Candidate;
-use crate::checks::{BatchNumber, Checks};
+use crate::checks::BatchNumber;
 use crate::late;
 use crate::preparation;
-use crate::problem::Problem;
-use crate::samples::Samples;
 use crate::statistics::median;
-use crate::timing::{Session, time_candidate, verify};
+use crate::turns::Course;
 use crate::verdict::Stop;
 
 /// How many there are of each side; the quickest counts. Fewer where calls, or drawing their inputs, take long, and more before a candidate is charged:
@@ -45,56 +41,50 @@ struct Call {
 }
 
 /// Times single calls of both sides and, where the candidate's take far longer than those of its batches, has its times say so.
-pub(crate) async fn charge(
-    problem: &mut Problem,
-    candidate: &mut Candidate,
-    session: &Session,
-    calls: &mut Calls,
-    checks: &mut Checks,
-    samples: &mut Samples,
-    (empty, in_batch): (Duration, usize),
-) -> Result<(), Stop> {
+pub(crate) async fn charge(course: &mut Course<'_>) -> Result<(), Stop> {
+    let session = course.session;
     let Some(&(kind, _)) = session.contenders.first().filter(|_| session.backend == Backend::Cpu) else { return Ok(()) };
     let began = Instant::now();
     let (mut theirs, mut ours) = (f64::INFINITY, f64::INFINITY);
-    let among = (median(&samples.candidate), samples.baselines.first().map_or(0.0, |times| median(times)));
+    let among = (median(&course.samples.candidate), course.samples.baselines.first().map_or(0.0, |times| median(times)));
     let judged = |ours: f64, theirs: f64| alone(Call { single: ours, among: among.0 }, Call { single: theirs, among: among.1 });
     let (mut unseen, mut unverified) = (None, None);
     for round in 0..MOST_ROUNDS {
         if round > 0 && began.elapsed() > BUDGET || round >= ROUNDS && judged(ours, theirs).is_none() {
             break;
         }
-        let batches = (calls.fresh(1), calls.fresh(1));
-        let prepared = preparation::pair(problem, candidate, session, batches, None, (unverified.take(), checks)).await?;
+        let batches = (course.calls.fresh(1), course.calls.fresh(1));
+        let prepared = preparation::pair(course, batches, None, unverified.take()).await?;
         unseen = prepared.unseen;
         let ready = match prepared.batches {
             Some((_, ready)) => ready,
-            None => late::place(problem, candidate, calls.fresh(1), None, 1).await?,
+            None => late::place(course.problem, course.candidate, course.calls.fresh(1), None, 1).await?,
         };
-        let timed = time_candidate(candidate, &ready, samples.overhead(empty), BatchNumber { pair: 0, left: 1 }, checks, session).await?;
+        let timed = course.time_candidate(&ready, BatchNumber { pair: 0, left: 1 }).await?;
         unverified = timed.unverified;
         // What it has waited for processors that others had says nothing of it.
         ours = ours.min(timed.per_call * (1.0 - timed.waited.min(EXCUSED)));
         if unseen.is_none() {
-            verify(problem, unverified.take(), checks, &session.trials).await?;
-            late::forget(problem, &ready.late).await?;
-            late::place_baseline(problem, &calls.fresh(1), None).await?;
+            course.verify(unverified.take()).await?;
+            late::forget(course.problem, &ready.late).await?;
+            late::place_baseline(course.problem, &course.calls.fresh(1), None).await?;
         }
-        theirs = theirs.min(problem.time(kind).await?.as_secs_f64());
+        theirs = theirs.min(course.problem.time(kind).await?.as_secs_f64());
     }
-    verify(problem, unverified, checks, &session.trials).await?;
-    late::forget_unseen(problem, unseen.as_ref()).await?;
+    course.verify(unverified).await?;
+    late::forget_unseen(course.problem, unseen.as_ref()).await?;
     let Some(alone) = judged(ours, theirs) else { return Ok(()) };
     let message = format!(
-        "a call with inputs that no other has takes {:.0} us, and {:.0} us in a row of {in_batch}: it knows its inputs from others, or calls are made \
+        "a call with inputs that no other has takes {:.0} us, and {:.0} us in a row of {}: it knows its inputs from others, or calls are made \
          together; what it takes by itself counts",
         alone * 1e6,
-        among.0 * 1e6
+        among.0 * 1e6,
+        course.in_batch
     );
-    for time in &mut samples.candidate {
+    for time in &mut course.samples.candidate {
         *time *= alone / among.0;
     }
-    candidate.note("calls_made_together", Severity::Warning, &message);
+    course.candidate.note("calls_made_together", Severity::Warning, &message);
     Ok(())
 }
 

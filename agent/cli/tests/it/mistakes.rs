@@ -89,8 +89,10 @@ fn a_model_server_that_is_not_there() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}/v1");
     let mut command = desk.command(&["optimize", "p.py", "--model", "openai:m", "--base-url", &url]);
-    let said = desk.said(command.env("KERNELWRIGHT_MODEL_OUTAGE", "10ms"));
+    // Longer than the first wait, so that it is asked twice at least.
+    let said = desk.said(command.env("KERNELWRIGHT_MODEL_OUTAGE", "1100ms"));
     assert_eq!(said.code, 31, "{said:?}");
+    assert!(said.stderr.contains("the model cannot answer, asking again in 1 s: "), "whoever waits is told why: {said:?}");
     assert!(said.stderr.contains("hint: "), "{said:?}");
 }
 

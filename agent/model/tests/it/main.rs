@@ -100,5 +100,5 @@ fn a_question_can_be_asked_from_any_thread() {
     fn is_send<T: Send>(_: &T) {}
     let client = chat(settings("http://127.0.0.1:9"));
     is_send(&client.ask(&question(), SOMEWHERE, &NoSink));
-    is_send(&client.probe());
+    is_send(&client.probe(&NoSink));
 }
