@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use kernelwright_evaluate::{BaselineChoice, EvaluateRequest, Evaluator, Limits, Options, Settings};
 use kernelwright_packs::{Entry, Evidence, EvidenceStatus, Pack, PackError, built_in};
-use kernelwright_protocol::{Backend, EntryKind, Target, Verdict};
+use kernelwright_protocol::{Backend, EntryKind, Target, Timeout, Verdict};
 
 /// Draws of inputs for each: its author has had all of them.
 const TRIALS: u32 = 2;
@@ -170,7 +170,7 @@ fn reading(verdict: &Verdict) -> String {
     let status = verdict.status();
     match verdict {
         Verdict::BuildFailed(fault) | Verdict::Faulted(fault) => format!("{status} in {}: {}", fault.phase, fault.summary),
-        Verdict::TimedOut { phase, .. } => format!("{status} in {phase}"),
+        Verdict::TimedOut(Timeout { phase, .. }) => format!("{status} in {phase}"),
         Verdict::Incorrect { mismatches, .. } => match mismatches.first() {
             Some(first) => format!("{status}: {}: {}: {}", first.trial, first.output, first.detail),
             None => status.to_owned(),

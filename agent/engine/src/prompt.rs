@@ -246,7 +246,7 @@ fn details(evaluation: &Evaluation) -> String {
             let lines: Vec<String> = mismatches.iter().map(|m| format!("{}, {}: {}", m.trial, m.output, m.detail)).collect();
             lines.join("\n")
         }
-        Verdict::TimedOut { .. } | Verdict::Rejected { .. } | Verdict::Correct(_) => String::new(),
+        Verdict::TimedOut(_) | Verdict::Rejected { .. } | Verdict::Correct(_) => String::new(),
     };
     render::shorten(&text, DETAILS_CHARACTERS)
 }

@@ -35,7 +35,7 @@ pub(crate) fn evaluation(evaluation: &Evaluation) -> String {
         Verdict::BuildFailed(Fault { diagnostics, .. }) | Verdict::Faulted(Fault { diagnostics, .. }) if !diagnostics.is_empty() => {
             let _ = writeln!(text, "```\n{}\n```", diagnostics.trim_end());
         }
-        Verdict::BuildFailed(_) | Verdict::Faulted(_) | Verdict::TimedOut { .. } | Verdict::Rejected { .. } => {}
+        Verdict::BuildFailed(_) | Verdict::Faulted(_) | Verdict::TimedOut(_) | Verdict::Rejected { .. } => {}
     }
     if let Some(check) = &evaluation.deep_check {
         let _ = writeln!(text, "deep check by compute-sanitizer, of one call on {}", check.inputs);
@@ -78,7 +78,7 @@ pub(crate) fn headline(evaluation: &Evaluation) -> String {
         },
         Verdict::BuildFailed(fault) => format!("build_failed in {}: {}", fault.phase, fault.summary),
         Verdict::Faulted(fault) => format!("faulted in {}: {}", fault.phase, fault.summary),
-        Verdict::TimedOut { phase, limit_ns } => format!("timed_out: {phase} took more than {limit_ns}"),
+        Verdict::TimedOut(timeout) => format!("timed_out: {timeout}"),
         Verdict::Rejected { rule, explanation } => format!("rejected ({rule}): {explanation}"),
     }
 }

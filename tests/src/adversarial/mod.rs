@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use kernelwright_evaluate::{BaselineChoice, EvaluateRequest, Evaluator, Limits, Options, Settings};
-use kernelwright_protocol::{Evaluation, Target, Verdict};
+use kernelwright_protocol::{Evaluation, Target, Timeout, Verdict};
 
 pub use case::{Case, CaseError, Kind, cases};
 pub(crate) use case::{entries, header};
@@ -101,7 +101,7 @@ pub fn reading(evaluation: &Evaluation) -> String {
     let status = evaluation.verdict.status();
     let detail = match &evaluation.verdict {
         Verdict::BuildFailed(fault) | Verdict::Faulted(fault) => format!("in {}: {}", fault.phase, fault.summary),
-        Verdict::TimedOut { phase, .. } => format!("in {phase}"),
+        Verdict::TimedOut(Timeout { phase, .. }) => format!("in {phase}"),
         Verdict::Incorrect { mismatches, .. } => {
             mismatches.first().map(|m| format!("{}: {}: {}", m.trial, m.output, m.detail)).unwrap_or_default()
         }

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use kernelwright_evaluate::{BaselineChoice, EvaluateError, EvaluateRequest, Evaluator, Limits, Options};
-use kernelwright_protocol::{Evaluation, Target, Verdict};
+use kernelwright_protocol::{Evaluation, Target, Timeout, Verdict};
 
 use crate::support::eventually;
 
@@ -144,7 +144,7 @@ fn reading(evaluation: &Evaluation) -> String {
         Verdict::BuildFailed(fault) | Verdict::Faulted(fault) => {
             format!("{status} in {}: {} | {}", fault.phase, fault.summary, fault.diagnostics.lines().last().unwrap_or_default())
         }
-        Verdict::TimedOut { phase, .. } => format!("{status} in {phase}"),
+        Verdict::TimedOut(Timeout { phase, .. }) => format!("{status} in {phase}"),
         Verdict::Incorrect { mismatches, .. } => {
             format!("{status}: {}: {}: {}", mismatches[0].trial, mismatches[0].output, mismatches[0].detail)
         }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use kernelwright_harness::WorkerLog;
 use kernelwright_protocol::{
     Baseline, BaselineKind, BaselineReport, CandidateId, Correct, Evaluation, Fault, Finding, Nanoseconds, NotMeasured, ProblemId, Sandbox,
-    Severity, Target, Timing, Trials, Verdict,
+    Severity, Target, Timeout, Timing, Trials, Verdict,
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Deserialize;
@@ -179,7 +179,10 @@ fn blank(request: &EvaluateRequest, verdict: Verdict) -> Evaluation {
 
 /// An answer in our own form, with what it leaves out. It is always about this problem and this candidate.
 fn complete(mut value: Value, request: &EvaluateRequest) -> Result<Evaluation, serde_json::Error> {
-    let blank = serde_json::to_value(blank(request, Verdict::TimedOut { phase: String::new(), limit_ns: Nanoseconds(0) }))?;
+    let blank = serde_json::to_value(blank(
+        request,
+        Verdict::TimedOut(Timeout { phase: String::new(), limit_ns: Nanoseconds(0), trial: None, log: None }),
+    ))?;
     if let (Some(fields), Value::Object(blank)) = (value.as_object_mut(), blank) {
         for (name, default) in blank {
             let ours = ["problem", "candidate", "target"].contains(&name.as_str());

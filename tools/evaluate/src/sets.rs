@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kernelwright_protocol::{
-    Baseline, BaselineKind, Control, Correct, Fault, Finding, Nanoseconds, NotMeasured, SetResult, Severity, Timing, Trials, Verdict,
+    Baseline, BaselineKind, Control, Correct, Fault, Finding, Nanoseconds, NotMeasured, SetResult, Severity, Timeout, Timing, Trials,
+    Verdict,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -150,7 +151,7 @@ pub(crate) fn named(stop: Stop, set: &str) -> Stop {
         Verdict::Faulted(of) => Verdict::Faulted(fault(of)),
         Verdict::BuildFailed(of) => Verdict::BuildFailed(fault(of)),
         Verdict::Rejected { rule, explanation } => Verdict::Rejected { rule, explanation: format!("set {set}: {explanation}") },
-        Verdict::TimedOut { phase, limit_ns } => Verdict::TimedOut { phase: format!("{phase} (set {set})"), limit_ns },
+        Verdict::TimedOut(timeout) => Verdict::TimedOut(Timeout { phase: format!("{} (set {set})", timeout.phase), ..timeout }),
         Verdict::Correct(correct) => Verdict::Correct(correct),
     }))
 }

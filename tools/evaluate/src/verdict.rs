@@ -1,7 +1,7 @@
 //! From what went wrong with a candidate's worker to a verdict.
 
 use kernelwright_harness::{AskError, FreezeError, Refusal, WorkerLog};
-use kernelwright_protocol::{Fault, Finding, Mismatch, Severity, Trials, Verdict};
+use kernelwright_protocol::{Fault, Finding, Mismatch, Severity, Timeout, Trials, Verdict};
 
 use crate::EvaluateError;
 
@@ -70,10 +70,11 @@ impl Stop {
 
     /// The same, with the trial in which the candidate failed.
     pub(crate) fn in_trial(mut self, label: &str) -> Self {
-        if let Self::Decided(verdict) = &mut self
-            && let Verdict::Faulted(fault) = &mut **verdict
-        {
-            fault.summary = format!("{}, in {label}", fault.summary.trim_end_matches('.'));
+        let Self::Decided(verdict) = &mut self else { return self };
+        match &mut **verdict {
+            Verdict::Faulted(fault) => fault.summary = format!("{}, in {label}", fault.summary.trim_end_matches('.')),
+            Verdict::TimedOut(timeout) => timeout.trial = Some(label.to_owned()),
+            _ => {}
         }
         self
     }
@@ -112,14 +113,17 @@ impl Phase {
 ///
 /// A process that ends is `faulted` in every phase, whatever its exit code: nobody asked it to end.
 pub(crate) fn judge(phase: Phase, error: AskError, log: &WorkerLog) -> Stop {
+    let told = || log.told().map(|path| path.display().to_string());
     let fault = |summary: String, traceback: &str| Fault {
         phase: phase.as_str().to_owned(),
         summary: one_line(&summary),
         diagnostics: diagnostics(traceback, &log.tail(2 * DIAGNOSTICS as u64)),
-        log: log.told().map(|path| path.display().to_string()),
+        log: told(),
     };
     let verdict = match error {
-        AskError::Deadline { limit, .. } => Verdict::TimedOut { phase: phase.limited().to_owned(), limit_ns: limit.into() },
+        AskError::Deadline { limit, .. } => {
+            Verdict::TimedOut(Timeout { phase: phase.limited().to_owned(), limit_ns: limit.into(), trial: None, log: told() })
+        }
         AskError::Ended(exit) => Verdict::Faulted(fault(format!("the process ended: {exit}"), "")),
         AskError::TooLong(bytes) => return Stop::Failed(EvaluateError::TooLong(bytes)),
         AskError::Violation(detail) => {
@@ -254,6 +258,15 @@ mod tests {
         assert_eq!(status(Phase::Run, refused("run")), "faulted");
         assert_eq!(status(Phase::Run, refused("output_type")), "rejected: output_type");
         assert_eq!(status(Phase::Time, AskError::Violation("x".into())), "rejected: channel_tampering");
+    }
+
+    #[test]
+    fn what_comes_to_no_end_is_told_with_its_trial() {
+        let late = AskError::Deadline { op: "run".into(), limit: Duration::from_secs(15) };
+        let log = WorkerLog::at("/nonexistent".into());
+        let Stop::Decided(verdict) = judge(Phase::Run, late, &log).in_trial("trial 3 (scaled x100)") else { panic!() };
+        let Verdict::TimedOut(timeout) = *verdict else { panic!() };
+        assert_eq!(timeout.to_string(), "run took more than 15.0 s, in trial 3 (scaled x100)");
     }
 
     #[test]

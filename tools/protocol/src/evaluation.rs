@@ -2,6 +2,8 @@
 //!
 //! The JSON form is one flat object: `{"status": "correct", "speedup": 38.1, ..., "findings": [...]}`.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -68,12 +70,7 @@ pub enum Verdict {
     /// The candidate crashed, raised or made an illegal access while it ran, or the deep check found an error in it.
     Faulted(Fault),
     /// A phase outlasted its limit; the whole process group was killed.
-    TimedOut {
-        /// Which phase: `build`, `run` or `time`.
-        phase: String,
-        /// The limit it outlasted.
-        limit_ns: Nanoseconds,
-    },
+    TimedOut(Timeout),
     /// An output differs from the reference.
     Incorrect {
         /// The worst differences first; at most eight.
@@ -99,7 +96,7 @@ impl Verdict {
         match self {
             Self::BuildFailed(_) => "build_failed",
             Self::Faulted(_) => "faulted",
-            Self::TimedOut { .. } => "timed_out",
+            Self::TimedOut(_) => "timed_out",
             Self::Incorrect { .. } => "incorrect",
             Self::Rejected { .. } => "rejected",
             Self::Correct(_) => "correct",
@@ -120,6 +117,29 @@ pub struct Fault {
     /// The file with everything that was printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
+}
+
+/// What did not come to an end in time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Timeout {
+    /// Which phase: `build`, `run` or `time`.
+    pub phase: String,
+    /// The limit it outlasted.
+    pub limit_ns: Nanoseconds,
+    /// The trial in which that was, where it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<String>,
+    /// The file with everything that was printed until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+}
+
+impl fmt::Display for Timeout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { phase, limit_ns, trial, .. } = self;
+        write!(f, "{phase} took more than {limit_ns}")?;
+        trial.as_ref().map_or(Ok(()), |trial| write!(f, ", in {trial}"))
+    }
 }
 
 /// One output that differs.
@@ -463,7 +483,7 @@ mod tests {
 
     #[test]
     fn what_is_not_correct_is_worth_nothing() {
-        let verdict = Verdict::TimedOut { phase: "run".into(), limit_ns: Nanoseconds(1) };
+        let verdict = Verdict::TimedOut(Timeout { phase: "run".into(), limit_ns: Nanoseconds(1), trial: None, log: None });
         assert_eq!(evaluation(verdict).fitness(), Some(0.0));
     }
 }

@@ -22,7 +22,7 @@ pub use compile::{
 pub use deep_check::{CheckOutcome, DeepCheck, Reports, SanitizerReport, SanitizerTool, ToolCheck};
 pub use evaluation::{
     Baseline, BaselineKind, BaselineReport, Control, Correct, DeviceState, Evaluation, Fault, Finding, Mismatch, NO_CUSTOM_KERNEL,
-    NotMeasured, Sandbox, SetResult, Severity, TRIAL_SKIPPED, Timing, Trials, Verdict,
+    NotMeasured, Sandbox, SetResult, Severity, TRIAL_SKIPPED, Timeout, Timing, Trials, Verdict,
 };
 pub use hash::{CandidateId, ContentHash, ProblemId};
 pub use knowledge::{Bottleneck, CodeMatch, CodeMatches, Entry, EntryKind, PackSummary, Passage, Passages, Phase};

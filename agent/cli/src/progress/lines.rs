@@ -140,7 +140,7 @@ pub fn verdict(evaluation: &Evaluation) -> String {
         },
         Verdict::BuildFailed(fault) => format!("does not build: {}", cut(&fault.summary)),
         Verdict::Faulted(fault) => format!("fails in {}: {}", fault.phase, cut(&fault.summary)),
-        Verdict::TimedOut { phase, limit_ns } => format!("timed out: {phase} took more than {limit_ns}"),
+        Verdict::TimedOut(timeout) => format!("timed out: {timeout}"),
         Verdict::Incorrect { mismatches, .. } => match mismatches.first() {
             Some(worst) => format!("incorrect: {}, {}: {}", worst.trial, worst.output, worst.detail),
             None => "incorrect".to_owned(),

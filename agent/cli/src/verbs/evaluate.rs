@@ -103,11 +103,10 @@ fn text(evaluation: &Evaluation, printer: Printer) -> String {
             if !diagnostics.is_empty() {
                 let _ = write!(text, "\n{}", diagnostics.trim_end());
             }
-            if let Some(log) = log {
-                let _ = write!(text, "\n  whole log: {log}");
-            }
+            add_log(&mut text, log.as_deref());
         }
-        Verdict::TimedOut { .. } | Verdict::Rejected { .. } => {}
+        Verdict::TimedOut(timeout) => add_log(&mut text, timeout.log.as_deref()),
+        Verdict::Rejected { .. } => {}
     }
     if let Some(check) = &evaluation.deep_check {
         let _ = write!(text, "\n  {:<14} one call on {}", "deep check", check.inputs);
@@ -122,6 +121,13 @@ fn text(evaluation: &Evaluation, printer: Printer) -> String {
         let _ = write!(text, "\n  {:<14} {}", finding.rule, finding.message);
     }
     format!("{}{}", printer.on_stdout(tone, &verdict(evaluation)), clean(&text))
+}
+
+/// Where all that the candidate has printed lies.
+fn add_log(text: &mut String, log: Option<&str>) {
+    if let Some(log) = log {
+        let _ = write!(text, "\n  whole log: {log}");
+    }
 }
 
 /// Times, and what the verdict rests on.

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use kernelwright_builds::Built;
 use kernelwright_harness::{LaunchError, Scratch, Worker};
 use kernelwright_protocol::{
-    Backend, CheckOutcome, DeepCheck, Fault, Finding, SanitizerReport, SanitizerTool, Severity, ToolCheck, Verdict,
+    Backend, CheckOutcome, DeepCheck, Fault, Finding, SanitizerReport, SanitizerTool, Severity, Timeout, ToolCheck, Verdict,
 };
 use tokio_util::task::AbortOnDropHandle;
 
@@ -159,7 +159,7 @@ fn not_run(stop: Stop) -> Ran {
     let (reason, hint) = match stop {
         Stop::Failed(error) => (error.to_string(), Some(error.hint())),
         Stop::Decided(verdict) => match *verdict {
-            Verdict::TimedOut { phase, limit_ns } => {
+            Verdict::TimedOut(Timeout { phase, limit_ns, .. }) => {
                 (format!("the phase `{phase}` takes longer than {limit_ns} under it"), Some(SMALLER.to_owned()))
             }
             Verdict::BuildFailed(fault) | Verdict::Faulted(fault) => {

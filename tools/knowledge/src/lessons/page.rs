@@ -221,7 +221,7 @@ fn failure(verdict: &Evaluation) -> Option<String> {
         Verdict::Correct(_) => return None,
         Verdict::BuildFailed(fault) => format!("does not build, {}: {}", fault.phase, fault.summary),
         Verdict::Faulted(fault) => format!("fails in {}: {}", fault.phase, fault.summary),
-        Verdict::TimedOut { phase, limit_ns } => format!("{phase} took more than {limit_ns}"),
+        Verdict::TimedOut(timeout) => timeout.to_string(),
         Verdict::Incorrect { mismatches, .. } => match mismatches.first() {
             Some(worst) => format!("{}, {}: {}", worst.trial, worst.output, worst.detail),
             None => "an output differs".to_owned(),
