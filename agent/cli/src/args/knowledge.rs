@@ -77,6 +77,7 @@ pub enum KnowledgeVerb {
         /// The pack's id: an installed or a built-in one
         id: String,
         /// The archive to write, a .tar.gz that is not there yet
+        #[arg(value_parser = tar_gz, value_hint = clap::ValueHint::FilePath)]
         archive: PathBuf,
         /// Print JSON
         #[arg(long)]
@@ -168,6 +169,11 @@ pub struct Lessons {
 fn one_of<T: Copy + Send + Sync + 'static>(all: &'static [T], word: fn(T) -> &'static str) -> impl TypedValueParser<Value = T> {
     PossibleValuesParser::new(all.iter().map(|value| word(*value)).collect::<Vec<_>>())
         .try_map(move |name: String| all.iter().copied().find(|value| word(*value) == name).ok_or("no such word"))
+}
+
+/// Whoever adds it later goes by its name.
+fn tar_gz(name: &str) -> Result<PathBuf, String> {
+    if name.ends_with(".tar.gz") { Ok(name.into()) } else { Err("archives are written as .tar.gz".to_owned()) }
 }
 
 fn kind() -> impl TypedValueParser<Value = EntryKind> {

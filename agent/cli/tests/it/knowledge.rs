@@ -59,6 +59,8 @@ fn a_folder_of_documents_is_added_found_updated_and_removed() {
     let said = desk.run(&["knowledge", "update", "aurora"]);
     assert_eq!((said.code, said.stdout.as_str()), (0, "updated aurora: 0 entries, 2 documents\n"), "{said:?}");
     assert_eq!(desk.run(&["knowledge", "export", "aurora", "aurora.tar.gz"]).stdout, "aurora.tar.gz\n");
+    let misnamed = desk.run(&["knowledge", "export", "aurora", "aurora.zip"]);
+    assert!(misnamed.code == 2 && misnamed.stderr.contains("archives are written as .tar.gz"), "{misnamed:?}");
     assert_eq!(desk.run(&["knowledge", "remove", "aurora"]).stdout, "removed aurora\n");
     let said = desk.run(&["knowledge", "remove", "aurora"]);
     assert_eq!(said.code, 2);
