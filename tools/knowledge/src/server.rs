@@ -168,7 +168,7 @@ fn refused(reason: impl Into<String>, fix: impl Into<String>) -> ToolFailure {
 }
 
 /// How many are wanted: fewer than were asked for would look like all there are.
-fn within(limit: Option<u32>, default: u32, most: u32) -> Result<usize, ToolFailure> {
+pub(crate) fn within(limit: Option<u32>, default: u32, most: u32) -> Result<usize, ToolFailure> {
     let limit = limit.unwrap_or(default);
     if (1..=most).contains(&limit) {
         return Ok(limit as usize);
@@ -429,11 +429,13 @@ mod tests {
 
     #[tokio::test]
     async fn what_asks_for_nothing_is_refused() {
+        let subject = json!({"operators": ["softmax"], "backend": "cpu"});
         for (tool, arguments, reason) in [
             ("search_knowledge", json!({"query": ""}), "`query` is empty"),
             ("search_knowledge", json!({"query": " \n"}), "`query` is empty"),
             ("search_knowledge", json!({"query": "tiles", "limit": 0}), "`limit` is 0 and has to be 1 to 20"),
             ("search_knowledge", json!({"query": "tiles", "limit": 21}), "`limit` is 21 and has to be 1 to 20"),
+            ("find_lessons", json!({"subject": subject, "limit": 21}), "`limit` is 21 and has to be 1 to 20"),
             ("find_code", json!({"text": " "}), "`text` is empty"),
             ("find_code", json!({"pattern": ""}), "`pattern` is empty"),
             ("find_code", json!({"symbol": ""}), "`symbol` is empty"),
@@ -455,7 +457,7 @@ mod tests {
     #[tokio::test]
     async fn limits_are_in_the_schema() {
         let tools = client().await.list_all_tools().await.unwrap();
-        for (name, most) in [("search_knowledge", 20), ("find_code", 100)] {
+        for (name, most) in [("search_knowledge", 20), ("find_lessons", 20), ("find_code", 100)] {
             let tool = tools.iter().find(|tool| tool.name == name).unwrap();
             let limit = &tool.input_schema["properties"]["limit"];
             assert_eq!((&limit["minimum"], &limit["maximum"]), (&json!(1), &json!(most)), "{name}");

@@ -160,7 +160,13 @@ pub struct LessonQuery {
     pub subject: Subject,
     /// At most this many, 1 to 20; 4 without it.
     #[serde(default)]
+    #[schemars(range(min = 1, max = LessonQuery::MOST))]
     pub limit: Option<u32>,
+}
+
+impl LessonQuery {
+    /// The most lessons of an answer.
+    pub const MOST: u32 = 20;
 }
 
 /// The answer of `find_lessons`.

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use kernelwright_packs::lesson_table;
 use kernelwright_protocol::{
-    ContentHash, FoundLesson, LessonQuery, LessonUse, Lessons, Likeness, NewLesson, Proof, RatedLessons, RecordedLesson,
+    ContentHash, FoundLesson, LessonUse, Lessons, Likeness, NewLesson, Proof, RatedLessons, RecordedLesson, Subject,
 };
 
 pub use self::error::LessonError;
@@ -32,9 +32,8 @@ const PACK: &str = "learnt";
 const MANIFEST: &str = "id = \"learnt\"\nversion = \"1.0.0\"\nlicence = \"LicenseRef-Private\"\n\
                         description = \"What the runs on this machine proved about changes to kernels, with the evidence.\"\n";
 
-/// Lessons of an answer, unless the caller wants another number; and more than anyone reads.
-const DEFAULT_LIMIT: u32 = 4;
-const MAX_LIMIT: u32 = 20;
+/// Lessons of an answer, unless the caller wants another number.
+pub(crate) const DEFAULT_LIMIT: u32 = 4;
 
 /// Below this, a lesson is about something else.
 const LEAST_LIKENESS: f64 = 0.25;
@@ -81,18 +80,17 @@ impl LessonBook {
         Ok(RecordedLesson { lesson: format!("{PACK}/{name}"), effect: proof.effect, measurements })
     }
 
-    /// The lessons that bear on a subject: the most similar first, those that helped before those that did not.
-    pub(crate) fn find(&self, query: &LessonQuery) -> Result<Lessons, LessonError> {
+    /// At most so many lessons that bear on a subject: the most similar first, those that helped before those that did not.
+    pub(crate) fn find(&self, subject: &Subject, limit: usize) -> Result<Lessons, LessonError> {
         let mut found: Vec<(f64, FoundLesson)> = Vec::new();
         for (name, page) in self.pages()? {
-            let nearest = page.measured.iter().filter_map(|measured| Some((measured, query.subject.likeness(&measured.subject)?)));
+            let nearest = page.measured.iter().filter_map(|measured| Some((measured, subject.likeness(&measured.subject)?)));
             let Some((measured, likeness)) = nearest.max_by(|a, b| a.1.score().total_cmp(&b.1.score())) else { continue };
             if likeness.score() >= LEAST_LIKENESS {
                 found.push((likeness.score() * page.usefulness(), page.found(&format!("{PACK}/{name}"), measured, likeness)));
             }
         }
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.lesson.cmp(&b.1.lesson)));
-        let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT) as usize;
         Ok(Lessons { lessons: found.into_iter().take(limit).map(|(_, lesson)| lesson).collect() })
     }
 

@@ -47,7 +47,7 @@ impl Desk {
     }
 
     fn found(&self) -> Vec<FoundLesson> {
-        self.book.find(&LessonQuery { subject: subject("float32[128, 64]"), limit: None }).unwrap().lessons
+        self.book.find(&subject("float32[128, 64]"), 4).unwrap().lessons
     }
 
     fn pack(&self) -> PathBuf {
@@ -179,8 +179,8 @@ fn other_operators_are_about_something_else_and_a_damaged_lesson_hides_no_other(
     desk.book.record(&desk.lesson("c", None, (1, "a"))).unwrap();
     std::fs::write(desk.pack().join("entries/broken.md"), "+++\ntitle = 3\n+++\n").unwrap();
     assert_eq!(desk.found().len(), 1);
-    let other = LessonQuery { subject: Subject { operators: vec!["conv2d".into()], ..subject("float32[64, 64]") }, limit: None };
-    assert_eq!(desk.book.find(&other).unwrap().lessons, []);
+    let other = Subject { operators: vec!["conv2d".into()], ..subject("float32[64, 64]") };
+    assert_eq!(desk.book.find(&other, 4).unwrap().lessons, []);
 }
 
 #[test]

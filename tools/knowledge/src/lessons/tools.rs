@@ -5,9 +5,9 @@ use kernelwright_server::ToolFailure;
 use rmcp::handler::server::wrapper::{Json, Parameters};
 use rmcp::{tool, tool_router};
 
-use super::LessonBook;
 use super::error::LessonError;
-use crate::server::Knowledge;
+use super::{DEFAULT_LIMIT, LessonBook};
+use crate::server::{Knowledge, within};
 
 #[tool_router(router = lesson_tools, vis = "pub(crate)")]
 impl Knowledge {
@@ -30,7 +30,8 @@ impl Knowledge {
         annotations(read_only_hint = true, destructive_hint = false, idempotent_hint = true, open_world_hint = false)
     )]
     async fn find_lessons(&self, Parameters(query): Parameters<LessonQuery>) -> Result<Json<Lessons>, ToolFailure> {
-        self.in_book(move |book| book.find(&query)).await
+        let limit = within(query.limit, DEFAULT_LIMIT, LessonQuery::MOST)?;
+        self.in_book(move |book| book.find(&query.subject, limit)).await
     }
 
     /// Say what became of a kernel that was written with lessons in view. Lessons are ranked by it.
