@@ -10,6 +10,7 @@ use kernelwright_engine::StopToken;
 use kernelwright_evaluate::{EvaluateRequest, Options};
 use kernelwright_protocol::{ContentHash, Nanoseconds, Target};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::Problem;
@@ -170,6 +171,9 @@ enum Evaluator {
 /// Why a task comes to nothing, with the problem's name.
 type Stopped = (String, JudgeError);
 
+/// What came of a task, and whoever waits until that is noted: nobody begins another before it is known whether there is a point in it.
+type Told = (Result<Done, Stopped>, oneshot::Sender<()>);
+
 /// Writes what is done, tells of it, and sees whether the evaluator fails in the same way again and again.
 struct Ledger<'a, T> {
     log: &'a mut Log,
@@ -255,13 +259,15 @@ async fn round(
     }
     drop(send);
     let mut ended = Ok(());
-    while let Some(result) = receive.recv().await {
+    while let Some((result, noted)) = receive.recv().await {
         let result = result.map_err(|(name, error)| Halt::Failed { name, error: Box::new(error) });
         if let Err(failed) = result.and_then(|done| ledger.note(done)) {
             // What the others are at is still finished and written.
             stop.save_and_stop();
             ended = ended.and(Err(failed));
         }
+        // A worker that is gone waits for nothing.
+        let _ = noted.send(());
     }
     (ended, workers.join_all().await)
 }
@@ -272,7 +278,7 @@ async fn work(
     mut seat: Seat,
     is_crowded: bool,
     stop: StopToken,
-    results: UnboundedSender<Result<Done, Stopped>>,
+    results: UnboundedSender<Told>,
 ) -> Seat {
     while !stop.is_stopping() {
         let Some(task) = lock(&queue).waiting.pop_front() else { break };
@@ -282,7 +288,10 @@ async fn work(
         };
         if is_crowded && result.as_ref().is_ok_and(|done| done.entry.ending.is_out_of_memory()) {
             lock(&queue).put_off.push(task);
-        } else if results.send(result).is_err() {
+            continue;
+        }
+        let (note, noted) = oneshot::channel();
+        if results.send((result, note)).is_err() || noted.await.is_err() {
             break;
         }
     }
