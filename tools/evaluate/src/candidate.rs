@@ -29,6 +29,8 @@ pub(crate) struct Candidate {
     noticed: Vec<Finding>,
     /// Whether results of timed calls are copied.
     copies: bool,
+    /// Whether another forward pass comes between the two of a call, of a problem that is trained.
+    interleaves: bool,
     /// What its timed batches took.
     pub(crate) timed: Duration,
 }
@@ -77,7 +79,7 @@ struct Claim {
 #[derive(Clone, Debug)]
 pub(crate) struct Given {
     tree: Value,
-    located: Vec<Value>,
+    pub(crate) located: Vec<Value>,
 }
 
 /// One call outside a batch.
@@ -89,8 +91,8 @@ pub(crate) struct Call {
     pub(crate) wall: Duration,
     /// How many bytes it had to write.
     pub(crate) written: u64,
-    /// Whether outputs lie in the memory of inputs.
-    pub(crate) returns_inputs: bool,
+    /// Where its outputs lay, in the candidate's own memory.
+    pub(crate) located: Vec<Value>,
     /// How many elements of its outputs were written after the stream of its caller had read them, as its process tells.
     pub(crate) missed: u64,
 }
@@ -110,7 +112,7 @@ pub(crate) struct Batch {
 
 impl Candidate {
     pub(crate) fn new(worker: Worker, limits: Limits, backend: Backend) -> Self {
-        Self { worker, limits, vigil: Vigil::on(backend), noticed: vec![], copies: false, timed: Duration::ZERO }
+        Self { worker, limits, vigil: Vigil::on(backend), noticed: vec![], copies: false, interleaves: false, timed: Duration::ZERO }
     }
 
     /// Its process.
@@ -213,11 +215,16 @@ impl Candidate {
         self.call(entry, given, true).await
     }
 
+    /// From here on another forward pass comes between the two of each call, or no longer.
+    pub(crate) fn interleave(&mut self, interleaves: bool) {
+        self.interleaves = interleaves;
+    }
+
     async fn call(&mut self, entry: u32, given: &Given, goes_on: bool) -> Result<Call, Stop> {
-        let reply = self.ask(Phase::Run, "run", json!({"entry": entry, "poison": true, "goes_on": goes_on}), &[]).await?;
+        let fields = json!({"entry": entry, "poison": true, "goes_on": goes_on, "interleaves": self.interleaves});
+        let reply = self.ask(Phase::Run, "run", fields, &[]).await?;
         let Claim { outputs, tensors, missed } = claim(reply.ok)?;
         let written = wire::written_bytes(&tensors, &given.located);
-        let returns_inputs = wire::share_memory(&tensors, &given.located);
         let mut all: Vec<Value> = tensors.iter().chain(&given.located).cloned().collect();
         let arena = self.read(&mut all, self.limits.memory.0.saturating_mul(2)).await?;
         let after = all.split_off(tensors.len());
@@ -225,7 +232,7 @@ impl Candidate {
             outcome: Outcome { outputs, tensors: all, after: given.tree.clone(), after_tensors: after, arena },
             wall: reply.wall,
             written,
-            returns_inputs,
+            located: tensors,
             missed,
         })
     }

@@ -17,6 +17,7 @@ use crate::EvaluateError;
 use crate::draws::DrawKind;
 use crate::problem::{Facts, Places, Problem, unmeasured};
 use crate::verdict::Stop;
+use crate::wire::Aliases;
 
 /// What is kept of the sets that are not selected.
 #[derive(Debug, Default)]
@@ -85,7 +86,7 @@ impl Problem {
             structure: Vec<String>,
             more_draws: Arc<[DrawKind]>,
             #[serde(default)]
-            returns_inputs: bool,
+            in_inputs: Aliases,
             reference_ns: u64,
             #[serde(default)]
             device_memory: Option<u64>,
@@ -95,11 +96,11 @@ impl Problem {
         self.moves = None;
         let (new, _): (Selected, _) = self.ask("select", json!({"set": set}), &[]).await?;
         self.sets.selected = set;
-        let Facts { inputs, outputs, degenerate, structures, structure, more_draws, returns_inputs, reference_ns, device_memory, .. } =
+        let Facts { inputs, outputs, degenerate, structures, structure, more_draws, in_inputs, reference_ns, device_memory, .. } =
             &mut self.facts;
         (*inputs, *outputs, *degenerate) = (new.inputs, new.outputs, new.degenerate);
         (*structures, *structure) = (new.structures, new.structure);
-        (*more_draws, *returns_inputs) = (new.more_draws, new.returns_inputs);
+        (*more_draws, *in_inputs) = (new.more_draws, new.in_inputs);
         (*reference_ns, *device_memory) = (new.reference_ns, new.device_memory);
         self.note_degenerate();
         Ok(())

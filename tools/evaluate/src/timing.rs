@@ -23,6 +23,7 @@ use crate::singles;
 use crate::statistics::{median, spread};
 use crate::turns::Course;
 use crate::verdict::Stop;
+use crate::wire::Aliases;
 
 /// What is needed beside the two workers.
 pub(crate) struct Session {
@@ -36,8 +37,8 @@ pub(crate) struct Session {
     pub(crate) build: Duration,
     pub(crate) first_call: Duration,
     pub(crate) returned: Returned,
-    /// Whether outputs may lie in the memory of inputs.
-    pub(crate) returns_inputs: bool,
+    /// Which outputs may lie in the memory of inputs.
+    pub(crate) in_inputs: Aliases,
     pub(crate) trials: Trials,
     /// What inputs of timed calls may be drawn as beside the problem's own way.
     pub(crate) decisive: Vec<DrawKind>,

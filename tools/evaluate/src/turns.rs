@@ -17,7 +17,6 @@ use crate::samples::Samples;
 use crate::timing::Session;
 use crate::verdict::Stop;
 use crate::waits::Waits;
-use crate::wire::share_memory;
 
 /// What saying where outputs lie may take, in any case and for each call; more than that is work, and counts as time of the batch. Batches on
 /// a CPU are verdicts' longest part, and short.
@@ -106,7 +105,7 @@ impl<'a> Course<'a> {
 
     /// One batch of the candidate, with what is to be verified of it.
     pub(crate) async fn time_candidate(&mut self, Ready { calls, placed, late }: &Ready, turn: BatchNumber) -> Result<Timed, Stop> {
-        let &Session { backend, returned, returns_inputs, .. } = self.session;
+        let &Session { backend, returned, ref in_inputs, .. } = self.session;
         let overhead = self.samples.overhead(self.empty);
         let waits = Waits::of(self.candidate.pid(), backend);
         let Batch { wall, stopping, denied, inner } = self.candidate.time().await?;
@@ -124,9 +123,10 @@ impl<'a> Course<'a> {
         let waited = if backend == Backend::Cpu { waits } else { disturbed };
         let lasting = outputs.lasting();
         let chosen = self.checks.choose(&lasting, late, turn);
-        let is_returned =
-            |&call: &usize| outputs.call(call).zip(placed.call(call)).is_some_and(|(own, given)| share_memory(&own.1, &given.1));
-        if !returns_inputs && chosen.iter().any(is_returned) {
+        let is_returned = |&call: &usize| {
+            outputs.call(call).zip(placed.call(call)).is_some_and(|((tree, own), (_, given))| in_inputs.are_others(tree, &own, &given))
+        };
+        if chosen.iter().any(is_returned) {
             return Err(returned_inputs());
         }
         let unverified = if chosen.is_empty() {

@@ -11,8 +11,8 @@ const DIAGNOSTICS: usize = 4000;
 /// The most differences a verdict lists.
 const MISMATCHES: usize = 8;
 
-/// What torch and numpy raise where a matrix cannot be factorised.
-const NO_FACTORISATION: &str = "LinAlgError: ";
+/// What torch and numpy raise where a matrix cannot be factorised; the second is of those that say so by its name alone, such as `lu_factor`.
+const NO_FACTORISATION: [&str; 2] = ["LinAlgError: ", "RuntimeError: torch.linalg."];
 
 /// What a candidate is faulted for whose kernels write beyond their memory (`canaries.py`).
 const OVERRUN: &str = "a kernel writes where it has no memory";
@@ -65,7 +65,9 @@ impl Stop {
     /// Whether a factorisation has failed, as that of a matrix with a NaN does, or of one that is nearly singular.
     pub(crate) fn is_of_a_factorisation(&self) -> bool {
         let Self::Decided(verdict) = self else { return false };
-        matches!(&**verdict, Verdict::Faulted(fault) if fault.summary.trim_start_matches('_').starts_with(NO_FACTORISATION))
+        let Verdict::Faulted(fault) = &**verdict else { return false };
+        let summary = fault.summary.trim_start_matches('_');
+        NO_FACTORISATION.iter().any(|raised| summary.starts_with(raised))
     }
 
     /// The same, with the trial in which the candidate failed.
@@ -237,6 +239,7 @@ mod tests {
         for (message, is_one) in [
             ("_LinAlgError: linalg.cholesky: The factorization could not be completed.", true),
             ("LinAlgError: Matrix is not positive definite", true),
+            ("RuntimeError: torch.linalg.lu_factor: (Batch element 5): U[5,5] is zero and using it would be a division by zero.", true),
             ("RuntimeError: LinAlgError: no", false),
             ("CUDA error: LinAlgError: an illegal memory access was encountered", false),
         ] {

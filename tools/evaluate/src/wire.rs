@@ -1,5 +1,7 @@
 //! The few parts of the workers' messages that the supervisor looks into. Trees and descriptions pass through as they are.
 
+use std::sync::Arc;
+
 use kernelwright_harness::Window;
 use serde::Deserialize;
 use serde_json::Value;
@@ -74,10 +76,45 @@ pub(crate) fn written_bytes(outputs: &[Value], inputs: &[Value]) -> u64 {
     written
 }
 
-/// Whether any of `outputs` lies in the memory of one of `inputs`.
-pub(crate) fn share_memory(outputs: &[Value], inputs: &[Value]) -> bool {
-    let given: Vec<_> = inputs.iter().filter_map(place).collect();
-    outputs.iter().filter_map(place).any(|new| given.iter().any(|old| new.overlaps(old)))
+/// Which outputs of the reference lie in the memory of inputs, in the order of their tree; any may where that is not said.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Aliases(Option<Arc<[bool]>>);
+
+impl Aliases {
+    /// Whether an output of a call lies in the memory of one of its inputs, and the reference's has memory of its own.
+    pub(crate) fn are_others(&self, tree: &Value, outputs: &[Value], inputs: &[Value]) -> bool {
+        let Some(known) = &self.0 else { return false };
+        let given: Vec<_> = inputs.iter().filter_map(place).collect();
+        let mut leaves = vec![];
+        collect_leaves(tree, &mut leaves);
+        let lies_there = |tensor: u64| {
+            let new = usize::try_from(tensor).ok().and_then(|tensor| place(outputs.get(tensor)?));
+            new.is_some_and(|new| given.iter().any(|old| new.overlaps(old)))
+        };
+        leaves.into_iter().enumerate().any(|(at, tensor)| known.get(at) != Some(&true) && lies_there(tensor))
+    }
+}
+
+/// The tensors of a tree, by number; those of a dict in the order of its keys, which two sides may have inserted in another one. `trees.leaf_tensors` counts alike.
+fn collect_leaves(tree: &Value, leaves: &mut Vec<u64>) {
+    match tree {
+        Value::Array(items) => items.iter().for_each(|item| collect_leaves(item, leaves)),
+        Value::Object(fields) => {
+            if let Some(tensor) = fields.get("tensor").and_then(Value::as_u64) {
+                leaves.push(tensor);
+            } else if let Some(Value::Array(pairs)) = fields.get("dict") {
+                let mut pairs: Vec<_> = pairs.iter().map(|pair| (pair[0].to_string(), &pair[1])).collect();
+                pairs.sort_by(|a, b| a.0.cmp(&b.0));
+                for (_, item) in pairs {
+                    collect_leaves(item, leaves);
+                }
+            } else {
+                fields.values().for_each(|value| collect_leaves(value, leaves));
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Where a tensor's window lies.
@@ -138,8 +175,24 @@ mod tests {
         let outputs = [host(100, 16), host(108, 16), host(500, 8), device(500), json!({"nbytes": 9})];
         assert_eq!(written_bytes(&outputs, &[]), 24 + 8 + 8);
         assert_eq!(written_bytes(&outputs, &[host(504, 400)]), 24 + 8);
-        assert!(share_memory(&outputs, &[host(504, 400)]) && !share_memory(&outputs, &[]));
         assert_eq!(written_bytes(&[host(0, u64::MAX)], &[device(0)]), u64::MAX);
+    }
+
+    #[test]
+    fn only_outputs_that_the_reference_has_in_its_inputs_may_lie_there() {
+        let known: Aliases = serde_json::from_value(json!([false, true])).unwrap();
+        let (input, own) = (host(504, 400), host(4096, 8));
+        let others = |tree: Value, outputs: &[Value]| known.are_others(&tree, outputs, std::slice::from_ref(&input));
+        let both = json!({"list": [{"tensor": 0}, {"tensor": 1}]});
+        assert!(others(both.clone(), &[host(600, 8), own.clone()]) && !others(both.clone(), &[own.clone(), host(600, 8)]));
+        assert!(!others(json!({"list": [{"tensor": 0}, {"tensor": 0}]}), std::slice::from_ref(&own)));
+        assert!(others(json!({"list": [{"tensor": 0}, {"tensor": 0}]}), &[host(504, 8)]), "one object for both");
+        let keyed = |first: &str, second: &str| json!({"dict": [[first, {"tensor": 0}], [second, {"tensor": 1}]]});
+        assert!(!others(keyed("b", "a"), &[host(600, 8), own.clone()]) && others(keyed("a", "b"), &[host(600, 8), own.clone()]));
+        assert!(
+            !Aliases::default().are_others(&both, &[host(600, 8), host(600, 8)], std::slice::from_ref(&input)),
+            "a backward pass hands on what it was given"
+        );
     }
 
     #[test]

@@ -179,7 +179,7 @@ impl<'a> Case<'a> {
             build,
             first_call: passed.first_call,
             returned: passed.returned,
-            returns_inputs: problem.facts.returns_inputs,
+            in_inputs: problem.facts.in_inputs.clone(),
             trials: passed.trials.clone(),
             decisive: std::mem::take(&mut passed.decisive),
             beyond: std::mem::take(&mut passed.beyond),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::draws::DrawKind;
+use crate::wire::Aliases;
 
 /// What `load` says about a problem.
 #[derive(Clone, Debug, Deserialize)]
@@ -34,9 +35,9 @@ pub(crate) struct Facts {
     /// Whether what a call gives depends on the calls before it.
     #[serde(default)]
     pub(crate) carries_state: bool,
-    /// Whether its outputs lie in the memory of its inputs.
+    /// Which of its outputs lie in the memory of its inputs.
     #[serde(default)]
-    pub(crate) returns_inputs: bool,
+    pub(crate) in_inputs: Aliases,
     /// One run of the reference.
     pub(crate) reference_ns: u64,
     /// Device memory that was free; absent on `cpu`.
@@ -81,6 +82,9 @@ pub(crate) struct Form {
     /// The parameters whose gradients are asked for; none where only the forward pass is.
     #[serde(default)]
     gradients: Option<Vec<String>>,
+    /// Whether calls put other tensors into lists and dicts among their inputs.
+    #[serde(default)]
+    rebinds: bool,
 }
 
 impl Form {

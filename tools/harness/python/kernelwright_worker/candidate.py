@@ -210,6 +210,12 @@ class Candidate:
         finally:
             self._device.note_flags()
 
+    def interleave(self, interleaves: bool) -> None:
+        """Whether another forward pass comes between the two of the next calls, of a problem that is trained."""
+        module = self.module()
+        if isinstance(module, forms.Training):
+            module.interleaves = interleaves
+
     def folder(self) -> str:
         """Where its files are, with a separator at the end."""
         return self._folder

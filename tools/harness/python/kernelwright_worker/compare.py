@@ -24,6 +24,8 @@ _FEW_INTEGERS, _MORE, _MANY, _RARE = 2, 8, 4096, 100_000
 _ROUNDED_RUNS, _MOST_INTEGERS = 4, 50
 #: Errors as large as the baseline's isolated ones: so many times as many as it has, and so many more. The figure that stands for too many.
 _AS_MANY, _FEW_ISOLATED, _TOO_MANY = 4, 8, 10.0
+#: Gradients behind exponentials that saturate may be off by so much more than others: torch's own fused attention is by thirty to a hundred times as much.
+_SATURATED = 150.0
 #: An output of which this part may be noise, on average, says little.
 _MOST_NOISE = 0.5
 #: That part of an output what is not finite may have spread to, so that enough is left to be right.
@@ -96,6 +98,8 @@ def _compare(expected: Expected, baseline: Any, precise: Any, actual: Any, path:
             return
         for key in baseline:
             _compare(expected, baseline[key], precise[key], actual[key], member(path, key), result)
+    elif expected.admits_numbers and isinstance(actual, Tensor) and not actual.dim() and _is_number_of(actual.dtype, baseline):
+        _compare(expected, baseline, precise, actual.item(), path, result)
     elif isinstance(baseline, (float, complex)) and type(actual) is type(baseline):
         dtype = torch.complex64 if isinstance(baseline, complex) else torch.float32
         wide = torch.complex128 if isinstance(baseline, complex) else torch.float64
@@ -203,7 +207,8 @@ def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actua
     b_parts, e_parts, a_parts = map(real_parts, (baseline, precise, actual))
     if path not in expected.scales:
         floor, distance = expected.floors.get(path, 0.0), expected.distances.get(id(precise))
-        expected.scales[path] = Scale.of(e_parts, b_parts, expected.precision, expected.noisy, floor, distance)
+        scale = Scale.of(e_parts, b_parts, expected.precision, expected.noisy, floor, distance)
+        expected.scales[path] = scale.widened(_SATURATED) if expected.saturates and path.startswith(GRADIENTS) else scale
     scale = expected.scales[path]
     share = _share_of_spread(b_parts, a_parts) if expected.nan.admits_anything else 0.0
     if share > _MOST_SPREAD and expected.is_replaceable:

@@ -79,5 +79,8 @@ class Expected:
     chooses: bool = False
     #: Whether the forward pass of a problem that is trained overflows, in a draw that is none of the problem's own.
     overflows_forward: bool = False
+    #: Whether exponentials of it saturate in such a draw: a backward pass that makes them anew from what they add up to is off by the digits of the largest
+    #: exponent, and one that subtracts a sum by those of its terms, where the reference multiplies by zero.
+    saturates: bool = False
     #: The least size of outputs by their path: that of a sum which cancels says nothing of what rounding did to it.
     floors: Mapping[str, float] = field(default_factory=dict)

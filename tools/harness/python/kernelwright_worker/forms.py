@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from .channel import WorkerError
+from .containers import Containers
 from .trees import Untransportable, map_tensors, tensors_of
 
 _COMPILED = "_orig_mod."
@@ -33,23 +34,27 @@ class Form:
     numpy: bool = False
     #: The parameters whose gradients are asked for; None where only the forward pass is.
     gradients: tuple[str, ...] | None = None
+    #: Calls put other tensors into lists and dicts among their inputs, whose own memory is looked at.
+    rebinds: bool = False
 
     @classmethod
     def parse(cls, value: object) -> Form:
         """Reads `to_json`; nothing stands for the usual form."""
         value = value if isinstance(value, dict) else {}
         gradients = value.get("gradients")
-        return cls(bool(value.get("numpy")), tuple(map(str, gradients)) if isinstance(gradients, list) else None)
+        return cls(bool(value.get("numpy")), tuple(map(str, gradients)) if isinstance(gradients, list) else None, bool(value.get("rebinds")))
 
     def to_json(self) -> dict[str, Any]:
         """The form as a reply carries it."""
-        return {"numpy": self.numpy, "gradients": None if self.gradients is None else list(self.gradients)}
+        return {"numpy": self.numpy, "gradients": None if self.gradients is None else list(self.gradients), "rebinds": self.rebinds}
 
     def around(self, target: Callable[..., Any], device: torch.device) -> Callable[..., Any]:
         """What is called in the place of `target`."""
         if self.numpy:
             return Numpy(target, device)
-        return target if self.gradients is None else Training(target, self.gradients)
+        if self.gradients is not None:
+            return Training(target, self.gradients)
+        return Rebinding(target) if self.rebinds else target
 
 
 def import_candidate(path: str) -> ModuleType:
@@ -140,6 +145,17 @@ class Numpy(_Adapter):
                 tensor.copy_(array)
 
 
+class Rebinding(_Adapter):
+    """A call that may put other tensors into lists and dicts among its inputs."""
+
+    def forward(self, *inputs: Any) -> Any:
+        """Calls it, and has what it has put there lie where the inputs lay."""
+        containers = Containers(list(inputs))
+        outputs = self.inner(*inputs)
+        containers.put_back()
+        return outputs
+
+
 class Training(_Adapter):
     """A forward and a backward pass: outputs, and the gradients of floating inputs and named parameters.
 
@@ -149,6 +165,8 @@ class Training(_Adapter):
     def __init__(self, target: Callable[..., Any], names: tuple[str, ...]) -> None:
         super().__init__(target)
         self._names = names
+        #: Whether another forward pass comes between the two: what a backward pass goes by belongs to its own forward pass, not to the last one.
+        self.interleaves = False
 
     def forward(self, *inputs: Any) -> dict[str, Any]:
         """Runs both passes; a gradient that does not exist is None."""
@@ -163,6 +181,8 @@ class Training(_Adapter):
 
         with torch.enable_grad():
             outputs = self.inner(*map_tensors(arguments, leaf))
+            if self.interleaves:
+                self.inner(*map_tensors(arguments, _other_leaf))
             pairs = [(output, gradient) for output, gradient in zip(filter(differentiable, tensors_of(outputs)), upstream) if _matches(output, gradient)]
             known = {name.replace(_COMPILED, ""): parameter for name, parameter in self.inner.named_parameters()}
             parameters = {name: known[name] for name in self._names if name in known and known[name].requires_grad}
@@ -170,6 +190,7 @@ class Training(_Adapter):
             gradients: list[Tensor | None] = [None] * len(sources)
             if pairs and sources:
                 gradients = list(torch.autograd.grad([p[0] for p in pairs], sources, [p[1] for p in pairs], allow_unused=True))
+                gradients = [_with_what_is_added(*pair) for pair in zip(sources, gradients)]
         of_parameters = dict(zip(parameters, gradients[len(leaves) :]))
         return {
             "output": map_tensors(outputs, lambda tensor: tensor.detach()),
@@ -190,6 +211,16 @@ def compiled(module: nn.Module, **options: Any) -> Callable[..., Any]:
 def differentiable(tensor: Tensor) -> bool:
     """Whether a tensor of this dtype has a gradient."""
     return tensor.is_floating_point() or tensor.is_complex()
+
+
+def _other_leaf(tensor: Tensor) -> Tensor:
+    return tensor.detach().mul(0.5).requires_grad_(True) if differentiable(tensor) else tensor.clone()
+
+
+def _with_what_is_added(source: Tensor, gradient: Tensor | None) -> Tensor | None:
+    """A gradient with what the backward pass has added to `.grad` by itself: `backward()` would leave the sum of both there."""
+    added, source.grad = source.grad, None
+    return gradient if added is None else added if gradient is None else gradient + added
 
 
 def _matches(output: Tensor, gradient: Tensor) -> bool:

@@ -42,6 +42,9 @@ _DECOMPOSES = re.compile(
     r"|\b(?:inverse|p?inv|cholesky\w*|solve|triangular_solve|lu\w*|lstsq|(?:slog|log)?det|qr|svd|eigh?)\("
 )
 
+#: Calls that come to one of several where what they are given is large.
+_SATURATES = re.compile(r"softmax|logsumexp|scaled_dot_product_attention|cross_entropy|\bexp\(", re.IGNORECASE)
+
 
 class Problem:
     """A loaded problem file. Its code is trusted; its mistakes are reported with their place in the file."""
@@ -60,6 +63,8 @@ class Problem:
         self.decomposes = _DECOMPOSES.search(source) is not None
         #: Whether it searches among values that have to be in order.
         self.searches = _SEARCHES.search(source) is not None
+        #: Whether it weighs by exponentials, of which one may take all.
+        self.saturates = _SATURATES.search(source) is not None
         #: Whether it orders elements, of which equal ones may come in any order.
         self.orders = _ORDERS.search(source) is not None
         #: Whether it chooses elements, of which a NaN may be one.

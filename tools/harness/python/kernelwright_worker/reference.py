@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from . import another_state
 from .channel import WorkerError
 from .compare import compare, few_of
+from .containers import Containers
 from .device import Device
 from .double import DoubleRuns, Gap, NoDouble
 from .draws import transform
@@ -27,7 +28,7 @@ from .problem import Problem
 from .rounding import Rounding
 from .snapshot import Snapshot
 from .tolerance import Distance, real_parts
-from .trees import Untransportable, decode, encode, map_tensors, plain, tensors_of
+from .trees import Untransportable, decode, encode, leaf_tensors, map_tensors, plain, tensors_of
 
 #: A first run longer than this is not repeated to find out whether the reference is deterministic.
 SLOW_FIRST_RUN_NS = 2_000_000_000
@@ -90,10 +91,12 @@ class Reference:
         self.is_stateful = False
         #: Whether a call's outputs depend on the calls before it: every call that is compared begins with the initial state.
         self.carries_state = False
-        #: Whether outputs may lie in the memory of inputs: where they do, and in a backward pass, which hands on what it was given.
-        self.returns_inputs = False
+        #: Which outputs lie in the memory of inputs, in the order of `leaf_tensors`; None where any may: a backward pass hands on what it was given.
+        self.in_inputs: list[bool] | None = None
         #: Which inputs calls write into: results like the outputs.
         self.written: list[int] = []
+        #: Whether calls put other tensors into lists and dicts among their inputs.
+        self.rebinds = False
         self._double = DoubleRuns(self, device)
 
     def _state(self) -> dict[str, Tensor]:
@@ -110,11 +113,17 @@ class Reference:
         is_lazy = any(isinstance(tensor, nn.parameter.UninitializedTensorMixin) for tensor in [*self.module.parameters(), *self.module.buffers()])
         if not self.is_stateful:
             self._snapshot = Snapshot.of(self.module)
-        outputs, after, nanoseconds = self.run(inputs)
+        own = self.copies(inputs)
+        containers = Containers(own)
+        outputs, after, nanoseconds = self._run_on(own)
+        if not containers.hold_as_much():
+            message = "forward lets a list or dict among its inputs grow, or changes what is no tensor in it, where nobody could compare it: return what is new"
+            raise WorkerError("unsupported", "run", message)
+        self.rebinds = containers.are_rebound()
         self.written = [i for i, (was, now) in enumerate(zip(inputs, after)) if not are_same(was, now)]
         given = {tensor.untyped_storage().data_ptr() for tensor in tensors_of(after)}
-        returned = any(tensor.untyped_storage().data_ptr() in given for tensor in tensors_of(outputs) if tensor.numel())
-        self.returns_inputs = returned or self._problem.trains
+        returned = [bool(tensor.numel()) and tensor.untyped_storage().data_ptr() in given for tensor in leaf_tensors(outputs)]
+        self.in_inputs = None if self._problem.trains else returned
         if is_lazy:
             self._initial, self._snapshot = self._state(), Snapshot.of(self.module)
         registered = self._snapshot.of_registered()
@@ -218,7 +227,9 @@ class Reference:
 
     def run(self, inputs: list[Any]) -> tuple[Any, list[Any], int]:
         """Outputs, the inputs after the call, and its time. The inputs given are left alone."""
-        own = self.copies(inputs)
+        return self._run_on(self.copies(inputs))
+
+    def _run_on(self, own: list[Any]) -> tuple[Any, list[Any], int]:
         if self.is_stateful:
             self._snapshot.restore()
         self._device.synchronize()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import torch
@@ -155,6 +155,10 @@ class Scale:
         noise = max(least, min(NOISE_FACTOR * distance.worst, most))
         everyday = noise if noisy else max(least, min(noise, NOISE_FACTOR * _ISOLATED * distance.typical))
         return cls(relative_tolerance(baseline.dtype, precision, precise.numel(), distance.copied), max(distance.size, floor), noise, everyday)
+
+    def widened(self, times: float) -> Scale:
+        """The same that allows so many times as much beside noise."""
+        return replace(self, relative=self.relative * times)
 
     @property
     def has_isolated(self) -> bool:

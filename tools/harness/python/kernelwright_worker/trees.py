@@ -5,9 +5,10 @@ Only data passes: a value of any other type is refused, so no code and no object
 
 from __future__ import annotations
 
+import json
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -255,6 +256,27 @@ def tensors_of(value: object) -> list[Tensor]:
     tensors: list[Tensor] = []
     encode(value, tensors, lambda tensor: tensor)
     return tensors
+
+
+def leaf_tensors(value: object) -> list[Tensor]:
+    """The tensors in `value` as often as they are there, those of a dict in the order of its keys: two sides may have put them there in another one."""
+    tensors: list[Tensor] = []
+    return [tensors[index] for index in _leaves(encode(value, tensors, lambda tensor: tensor))]
+
+
+def _leaves(tree: Tree) -> Iterator[int]:
+    if isinstance(tree, list):
+        for item in tree:
+            yield from _leaves(item)
+    elif isinstance(tree, dict):
+        if "tensor" in tree:
+            yield tree["tensor"]
+        elif "dict" in tree:
+            for _key, item in sorted(tree["dict"], key=lambda pair: json.dumps(pair[0], ensure_ascii=False, separators=(",", ":"))):
+                yield from _leaves(item)
+        else:
+            for item in tree.values():
+                yield from _leaves(item)
 
 
 def dtype_name(dtype: torch.dtype) -> str:

@@ -258,6 +258,7 @@ class Trials:
         if kind != "problem" and self._problem.trains:
             forward = floating(expectation.outputs.baseline["output"])
             expectation.outputs.overflows_forward = not all(bool(torch.isfinite(tensor).all()) for tensor in forward)
+            expectation.outputs.saturates = self._problem.saturates and kind in ("scaled", "negative")
         reason = None if kind == "problem" else no_answer(expectation.outputs.baseline, kind)
         if reason is None and (
             kind != "problem" and expectation.integers_differ

@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from time import perf_counter_ns
 from typing import Any
 
@@ -88,7 +89,7 @@ class Trusted:
                 "state": state,
                 "sets": problem.sets(),
                 "turns_tf32_on": turns_tf32_on,
-                "form": problem.form.to_json(),
+                "form": replace(problem.form, rebinds=reference.rebinds).to_json(),
                 "constants": encode(problem.constants(), [], lambda tensor: tensor, computed=True),
             },
             [fd],
@@ -154,7 +155,7 @@ class _Loaded:
                 *self._trials.traits.draws(inputs),
             ],
             "carries_state": self._reference.carries_state,
-            "returns_inputs": self._reference.returns_inputs,
+            "in_inputs": self._reference.in_inputs,
             "structures": [found and found.to_json() for _tensor, found in known],
             "structure": [
                 f"tensor {index + 1} of the inputs, {describe(tensor)}, is {found.told()}" for index, (tensor, found) in enumerate(known) if found and found.told()

@@ -133,6 +133,7 @@ class Untrusted:
         candidate, device, _batch = self._built("run")
         self._kept = []
         inputs = self._of(body["entry"])
+        candidate.interleave(bool(body.get("interleaves")))
         outputs = candidate.run(inputs, bool(body.get("poison")), tensors_of(inputs), bool(body.get("goes_on")))
         device.make_room(_HALF)
         return {**self._located(candidate, outputs), "missed": candidate.missed}

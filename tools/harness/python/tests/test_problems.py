@@ -248,6 +248,48 @@ class Forms(WorkerCase):
         self.assertEqual(set(self.mismatches(NUMPY, honest.replace("len(x)", "float(len(x))"))), {'output["count"]'}, "a float is none")
         self.assertEqual(set(self.mismatches(NUMPY, NUMPY + "def kernel(x, scale):\n    return reference(x, 1.0)\n")), {'output["sum"]', 'output["first"]'})
 
+    def test_numbers_of_either_kind_are_as_good_as_each_other(self) -> None:
+        problem = """
+import numpy as np
+
+def reference(x):
+    return float(x.mean()), int((x > 0).sum()), bool(x.any())
+
+def get_inputs():
+    return [np.random.randn(40)]
+"""
+        numpys = "def kernel(x):\n    return x.mean(), (x > 0).sum(), x.any()\n"
+        self.assertEqual(self.mismatches(problem, "import numpy as np\n" + numpys), [])
+        self.assertEqual(set(self.mismatches(problem, numpys.replace("x.any()", "x.any().astype(int)"))), {"output[2]"})
+
+    def test_what_a_call_puts_into_a_dict_is_looked_for_there(self) -> None:
+        problem = """
+import torch
+
+def reference(x, state):
+    state["sum"] = state["sum"] + x
+    state["pair"][0], state["pair"][1] = state["pair"][1], state["pair"][0]
+    return x * 2
+
+def get_inputs():
+    return [torch.randn(8, 4), {"sum": torch.randn(8, 4), "pair": [torch.randn(3), torch.randn(3)]}]
+"""
+        honest = problem.replace("reference", "kernel")
+        self.assertEqual(self.mismatches(problem, honest), [])
+        self.assertEqual(self.mismatches(problem, honest.replace('state["sum"] = state["sum"] + x', 'state["sum"] += x')), [])
+        self.assertEqual(set(self.mismatches(problem, honest.replace('state["sum"] + x', 'state["sum"] - x'))), {'input[1] after the call["sum"]'})
+        swap = '    state["pair"][0], state["pair"][1] = state["pair"][1], state["pair"][0]\n'
+        self.assertEqual(
+            set(self.mismatches(problem, honest.replace(swap, ""))), {'input[1] after the call["pair"][0]', 'input[1] after the call["pair"][1]'}
+        )
+
+    def test_a_list_that_grows_in_a_call_is_not_supported(self) -> None:
+        for change in ("cache.append(x)", "cache[0] = torch.cat([cache[0], x])", "cache[1] += 1"):
+            problem = f"import torch\n\ndef reference(x, cache):\n    {change}\n    return x * 2\n\ndef get_inputs():\n    return [torch.randn(4), [torch.randn(4), 3]]\n"
+            with self.assertRaises(Failed) as failed:
+                self.load(self.start("trusted"), problem, "cpu")
+            self.assertEqual(failed.exception.error["kind"], "unsupported", change)
+
     def test_named_tuples_of_arrays_are_tuples(self) -> None:
         problem = """
 import numpy as np

@@ -71,7 +71,9 @@ impl Refusal {
                 "the problem, what its reference computes in float64, and the candidate do not fit into the device's memory together: use smaller \
                  inputs, or free the device for them"
             }
-            "unsupported" => "inputs and arguments must be tensors, numbers, strings, None, or lists, tuples and dicts of these",
+            "unsupported" => {
+                "inputs and arguments must be tensors, numbers, strings, None, or lists, tuples and dicts of these, and a call may change values of tensors only"
+            }
             _ => "run the problem file by hand: `Model(*get_init_inputs())(*get_inputs())` must work",
         }
     }
