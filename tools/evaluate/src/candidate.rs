@@ -31,6 +31,8 @@ pub(crate) struct Candidate {
     copies: bool,
     /// Whether another forward pass comes between the two of a call, of a problem that is trained.
     interleaves: bool,
+    /// Which parameters and buffers of the problem it holds none for, of their name, shape and dtype.
+    uncopied: Vec<String>,
     /// What its timed batches took.
     pub(crate) timed: Duration,
 }
@@ -82,6 +84,12 @@ pub(crate) struct Given {
     pub(crate) located: Vec<Value>,
 }
 
+/// What became of a state that was to be copied into its module.
+#[derive(Deserialize)]
+struct Adopted {
+    unmatched: Vec<String>,
+}
+
 /// One call outside a batch.
 #[derive(Debug)]
 pub(crate) struct Call {
@@ -112,7 +120,16 @@ pub(crate) struct Batch {
 
 impl Candidate {
     pub(crate) fn new(worker: Worker, limits: Limits, backend: Backend) -> Self {
-        Self { worker, limits, vigil: Vigil::on(backend), noticed: vec![], copies: false, interleaves: false, timed: Duration::ZERO }
+        Self {
+            worker,
+            limits,
+            vigil: Vigil::on(backend),
+            noticed: vec![],
+            copies: false,
+            interleaves: false,
+            uncopied: vec![],
+            timed: Duration::ZERO,
+        }
     }
 
     /// Its process.
@@ -165,7 +182,15 @@ impl Candidate {
             "vary": state.map(OtherState::to_json), "carries_state": facts.carries_state,
         });
         let fds: Vec<_> = problem.construction().into_iter().collect();
-        Ok(self.ask(Phase::Construct, "construct", fields, &fds).await?.wall)
+        let reply = self.ask(Phase::Construct, "construct", fields, &fds).await?;
+        let known = |name: &String| facts.state.as_array().is_some_and(|state| state.iter().any(|entry| entry[0] == name.as_str()));
+        self.uncopied = claim::<Adopted>(reply.ok)?.unmatched.into_iter().filter(known).collect();
+        Ok(reply.wall)
+    }
+
+    /// Which parameters and buffers of the problem nothing of its module could take.
+    pub(crate) fn uncopied(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.uncopied)
     }
 
     /// Has its module hold another state; the names that the module does not have.
@@ -179,10 +204,6 @@ impl Candidate {
     }
 
     async fn go_over(&mut self, fields: Value) -> Result<Vec<String>, Stop> {
-        #[derive(Deserialize)]
-        struct Adopted {
-            unmatched: Vec<String>,
-        }
         let reply = self.ask(Phase::Run, "vary", fields, &[]).await?;
         Ok(claim::<Adopted>(reply.ok)?.unmatched)
     }

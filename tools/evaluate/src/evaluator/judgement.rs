@@ -43,7 +43,7 @@ impl Case<'_> {
             let usual = Duration::from_nanos(timing.candidate_ns.0);
             self.workshop.learn(self.triton, launches::look(problem, &mut candidate, usual).await);
         }
-        let noticed = candidate.noticed();
+        let (noticed, uncopied) = (candidate.noticed(), candidate.uncopied());
         let slowed = outcome.as_mut().ok().filter(|correct| afterwards::is_called_for(problem, correct));
         // The deep check needs the memory.
         if can_overlap(problem, &self.limits) && sanitizer.is_none() && slowed.is_none() {
@@ -79,6 +79,7 @@ impl Case<'_> {
         }
         findings.extend(noticed);
         findings.extend(deciding_finding(&verdict));
+        findings.extend(not_copied(&verdict, &uncopied));
         findings.extend(skipped_trials(&verdict));
         findings.extend(interpreted(self.triton));
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
@@ -134,6 +135,20 @@ fn interpreted(triton: TritonMode) -> Option<Finding> {
     let finding = Finding { rule: "triton_interpreter".to_owned(), severity: Severity::Warning, message };
     (triton == TritonMode::Interpreted).then_some(finding)
 }
+
+/// Where outputs differ, what of the problem's state the candidate's module had no place for: it may be right with other weights.
+fn not_copied(verdict: &Verdict, names: &[String]) -> Option<Finding> {
+    let is_told = matches!(verdict, Verdict::Incorrect { .. }) && !names.is_empty();
+    let of = names.iter().take(NAMES).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let more = if names.len() > NAMES { format!(" and {} more", names.len() - NAMES) } else { String::new() };
+    let message = format!(
+        "the candidate has no parameter or buffer of the name, shape and dtype of {of}{more}, and holds what it has made itself there"
+    );
+    is_told.then(|| Finding { rule: "state_not_copied".to_owned(), severity: Severity::Note, message })
+}
+
+/// So many names are told.
+const NAMES: usize = 8;
 
 fn skipped_trials(verdict: &Verdict) -> Vec<Finding> {
     let trials = match verdict {

@@ -106,7 +106,7 @@ def _compare(expected: Expected, baseline: Any, precise: Any, actual: Any, path:
         b, e, a = torch.tensor(baseline, dtype=dtype), torch.tensor(precise, dtype=wide), torch.tensor(actual, dtype=dtype)
         _compare_tensors(expected, b, e, a, path, result)
     elif type(actual) is not type(baseline) or actual != baseline:
-        result.add(path, f"{_kind(actual)} {_short(actual)}, expected {_kind(baseline)} {_short(baseline)}")
+        result.add(path, f"{_told(actual)}, expected {_told(baseline)}")
 
 
 def _is_number_of(dtype: torch.dtype, value: object) -> bool:
@@ -367,6 +367,10 @@ def _kind(value: object) -> str:
     if isinstance(value, Mapping):
         return f"dict with keys {_short(list(value))}"
     return "None" if value is None else type(value).__name__
+
+
+def _told(value: object) -> str:
+    return _kind(value) if value is None else f"{_kind(value)} {_short(value)}"
 
 
 def _short(value: object) -> str:

@@ -125,6 +125,8 @@ class Judge:
             # What is written into an input is an output.
             rules = None if untouched else expectation.written.get(i)
             found = compare(rules or Expected(expected, expected, precision=expectation.outputs.precision), got, _WRITTEN)
+            if not untouched:
+                result.worst = max(result.worst, found.worst)
             result.says_nothing, result.mistakes_nan = result.says_nothing or found.says_nothing, result.mistakes_nan or found.mistakes_nan
             if untouched and not found.mismatches:
                 found.add(_WRITTEN, "within tolerance of what it was, but not the same")

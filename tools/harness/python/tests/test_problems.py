@@ -278,6 +278,9 @@ def get_inputs():
         self.assertEqual(self.mismatches(problem, honest), [])
         self.assertEqual(self.mismatches(problem, honest.replace('state["sum"] = state["sum"] + x', 'state["sum"] += x')), [])
         self.assertEqual(set(self.mismatches(problem, honest.replace('state["sum"] + x', 'state["sum"] - x'))), {'input[1] after the call["sum"]'})
+        trusted, untrusted = self.start("trusted"), self.start("untrusted")
+        self.prepare(trusted, untrusted, problem, honest.replace("+ x", "+ x * 1.00002"), "cpu")
+        self.assertGreater(self.trial(trusted, untrusted, 0, "problem")["error_over_tolerance"], 0.05, "what is written is told like outputs")
         swap = '    state["pair"][0], state["pair"][1] = state["pair"][1], state["pair"][0]\n'
         self.assertEqual(
             set(self.mismatches(problem, honest.replace(swap, ""))), {'input[1] after the call["pair"][0]', 'input[1] after the call["pair"][1]'}
