@@ -258,6 +258,13 @@ impl Candidate {
         })
     }
 
+    /// What its module holds in parameters and buffers of these names, as far as it has them.
+    pub(crate) async fn state(&mut self, names: &[String]) -> Result<Outcome, Stop> {
+        let Claim { outputs, tensors: mut all, .. } = claim(self.ask(Phase::Run, "state", json!({"names": names}), &[]).await?.ok)?;
+        let arena = self.read(&mut all, self.limits.memory.0).await?;
+        Ok(Outcome { outputs, tensors: all, after: Value::Null, after_tensors: vec![], arena })
+    }
+
     /// Puts fresh inputs at distinct addresses, and says where.
     pub(crate) async fn place(&mut self, calls: &[Placed]) -> Result<Locations, Stop> {
         let entries: Vec<_> = calls.iter().map(|call| call.to_json()).collect();

@@ -101,6 +101,7 @@ pub(crate) async fn check(
             passed.bytes_per_call = wire::total_bytes(&inputs.tensors) + wire::total_bytes(&first.outcome.tensors);
             passed.written_per_call = first.written;
             passed.returned = Returned::of(&first.outcome.outputs, &first.outcome.tensors);
+            left_behind(problem, candidate, &label, &passed.trials).await?;
             again(problem, candidate, &label, (reload, &mut ahead), &mut passed).await?;
             continue;
         }
@@ -176,6 +177,17 @@ async fn without_what_is_not_finite(
         }
         Err(skipped) => passed.trials.skipped.push(skipped),
     }
+    Ok(())
+}
+
+/// What the first call has left in the module where no output shows it: running statistics, above all.
+async fn left_behind(problem: &mut Problem, candidate: &mut Candidate, label: &str, trials: &Trials) -> Result<(), Stop> {
+    if problem.facts.moving.is_empty() {
+        return Ok(());
+    }
+    let state = candidate.state(&problem.facts.moving).await?;
+    let comparison = problem.compare_state(&state).await?;
+    comparison.outcome(&format!("{label}, after the call")).map_err(|mismatches| Stop::incorrect(mismatches, trials.clone()))?;
     Ok(())
 }
 

@@ -38,6 +38,9 @@ pub(crate) struct Facts {
     /// Which of its outputs lie in the memory of its inputs.
     #[serde(default)]
     pub(crate) in_inputs: Aliases,
+    /// Buffers that every call moves although no output shows it, by name.
+    #[serde(default)]
+    pub(crate) moving: Vec<String>,
     /// One run of the reference.
     pub(crate) reference_ns: u64,
     /// Device memory that was free; absent on `cpu`.

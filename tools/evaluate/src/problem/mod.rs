@@ -228,6 +228,11 @@ impl Problem {
         self.judge("compare", fields, outcome.arena.as_ref()).await
     }
 
+    /// Compares what a first call has left in a module's buffers.
+    pub(crate) async fn compare_state(&mut self, state: &Outcome) -> Result<Comparison, Stop> {
+        self.judge("compare_state", json!({"outputs": state.outputs, "tensors": state.tensors}), state.arena.as_ref()).await
+    }
+
     /// Why it says nothing against a candidate that a matrix could not be factorised on an entry, if so.
     pub(crate) async fn excuse(&mut self, entry: u32) -> Result<Option<String>, EvaluateError> {
         #[derive(Deserialize)]

@@ -69,6 +69,8 @@ class Candidate:
         #: What is called where there is no class.
         self._kernel: Any = None
         self._module: Any = None
+        #: Which of the reference's parameters and buffers were copied into it.
+        self._held: set[str] = set()
         #: What the module holds before every run, where calls depend on those before them.
         self._before_runs: Snapshot | None = None
         #: What of the reference's state may come to hold other values, as it is before the first call.
@@ -129,6 +131,7 @@ class Candidate:
         seed_all(self._seed)
         module = self.guarded("construct", "construct", lambda: self._build(init, other))
         unmatched = self.guarded("construct", "construct", lambda: self._adopt(module, state))
+        self._held = {name for name, _tensor in state} - set(unmatched)
         if other is not None:
             others = list(_other_values(self._own(other), other.seed).items())
             self.guarded("construct", "construct", lambda: self._adopt(module, others))
@@ -215,6 +218,12 @@ class Candidate:
         module = self.module()
         if isinstance(module, forms.Training):
             module.interleaves = interleaves
+
+    def state(self, names: list[str]) -> dict[str, Any]:
+        """What the module holds in those of these parameters and buffers that were copied into it."""
+        module = self.module()
+        own = module.state_dict() if isinstance(module, torch.nn.Module) else {}
+        return {name: own[name].detach() for name in names if name in self._held and isinstance(own.get(name), Tensor)}
 
     def folder(self) -> str:
         """Where its files are, with a separator at the end."""

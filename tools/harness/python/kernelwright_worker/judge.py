@@ -14,8 +14,9 @@ from .device import Device
 from .expected import Expected, NanRule
 from .failures import lost_the_device
 from .outputs import agree
-from .paths import GRADIENTS
+from .paths import GRADIENTS, member
 from .reference import Expectation, Reference
+from .tolerance import Scale
 from .trees import decode, plain, tensors_of
 from .trials import Trials
 
@@ -26,6 +27,9 @@ _IN_ORDER = "; these are its outputs for integers that count from place to place
 _OTHER_ORDER = "its outputs follow the order of integers that count from place to place, in a way of their own"
 #: What is said where outputs are those of another mode.
 _IN_TRAINING = "; these are its outputs in training mode, and modules are judged in eval mode, where batch norm takes its running statistics"
+
+#: What calls leave in a module may be off by so many times as much as outputs.
+_OF_STATE = 10.0
 
 
 class Judge:
@@ -104,6 +108,16 @@ class Judge:
         if self._trials.kind(call["base"]) == "problem":
             return may_be_noise(found) and not self._reference.repeats(answer.inputs, expectation.results())
         return expectation.integers_differ or self._undecided(answer.inputs, expectation.results(), results, found) is not None
+
+    def compare_state(self, body: dict[str, Any], arena: Arena) -> dict[str, Any]:
+        """What a candidate's first call has left in buffers of the problem's names, as far as it has such."""
+        state = decode(body["outputs"], arena.tensors(body["tensors"]))
+        left = self._reference.state_after(self._trials.base(0), [name for name in state if name in self._reference.moving])
+        expected = Expected(left, left, precision=self._device.precision)
+        for name, tensor in left.items():
+            # Means of many elements cancel.
+            expected.scales[member("state", name)] = Scale.of(tensor, tensor, self._device.precision, noisy=False).widened(_OF_STATE)
+        return compare(expected, {name: state[name] for name in left}, "state").to_json()
 
     def _after(self, body: dict[str, Any], arena: Arena, before: list[Any]) -> list[Any]:
         """The inputs after the call; none where they are not told."""

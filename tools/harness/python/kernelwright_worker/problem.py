@@ -25,9 +25,10 @@ from . import failures, forms
 from .channel import WorkerError
 from .device import Device, seed_all
 from .forms import Form, Function
-from .layout import admit_plain, fresh_copy
+from .layout import admit_plain, fresh_copy, window_of
 from .ranges import Range, Watch
 from .records import PROBLEM_MODULE
+from .snapshot import is_strided
 from .trees import Untransportable, map_tensors, tensors_of
 
 #: Calls that say which element is the largest or smallest.
@@ -208,8 +209,14 @@ class Problem:
         """Gradients of the floating outputs, to go back from: drawn like inputs, right after them."""
         if self._outputs is None:
             own = map_tensors(inputs, lambda tensor: fresh_copy(tensor, device.torch))
-            with torch.random.fork_rng(devices=[device.torch] if device.is_cuda else []):
-                outputs = self.run(self._inner or Function(self._reference), own)
+            module = self._inner or Function(self._reference)
+            # No call that counts has been made yet: running statistics are as they were afterwards.
+            windows = [window_of(buffer.detach()) for buffer in module.buffers() if is_strided(buffer)]
+            before = [window.clone() for window in windows]
+            with torch.random.fork_rng(devices=[device.torch] if device.is_cuda else []), torch.no_grad():
+                outputs = self.run(module, own)
+                for window, held in zip(windows, before):
+                    window.copy_(held)
             self._outputs = [(tensor.shape, tensor.dtype) for tensor in tensors_of(outputs) if forms.differentiable(tensor)]
         return [torch.randn(shape, dtype=dtype) for shape, dtype in self._outputs]
 

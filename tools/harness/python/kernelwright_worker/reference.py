@@ -91,6 +91,8 @@ class Reference:
         self.is_stateful = False
         #: Whether a call's outputs depend on the calls before it: every call that is compared begins with the initial state.
         self.carries_state = False
+        #: Floating buffers that every call moves although no output shows it.
+        self.moving: list[str] = []
         #: Which outputs lie in the memory of inputs, in the order of `leaf_tensors`; None where any may: a backward pass hands on what it was given.
         self.in_inputs: list[bool] | None = None
         #: Which inputs calls write into: results like the outputs.
@@ -133,7 +135,29 @@ class Reference:
             # What nobody sees in the outputs, such as a table that it makes in the first call, is left to it.
             self._snapshot = registered if self.is_stateful else Snapshot()
         self.is_stateful = self.is_stateful or self.carries_state
+        self.moving = self._moving(inputs) if self.is_stateful and not self.carries_state else []
         return outputs, nanoseconds
+
+    def _moving(self, inputs: list[Any]) -> list[str]:
+        """The names of floating buffers in which a call leaves something that nobody sees in outputs: running statistics, what an observer has seen. A table
+        that the first call makes is as it was after the second; a count of calls is left to whoever wants to count."""
+        found: set[str] = set()
+        for last in (inputs, transform(inputs, "scaled", self._device.torch)[0]):
+            try:
+                before, after = (self._state() for _run in self._in_a_row(inputs, last))
+            except WorkerError as error:
+                if lost_the_device(error):
+                    raise
+                continue
+            floating = [name for name, tensor in self._initial.items() if tensor.is_floating_point() and name in before and name in after]
+            found.update(name for name in floating if not are_same(self._initial[name], before[name]) and not are_same(before[name], after[name]))
+        return sorted(found)
+
+    def state_after(self, inputs: list[Any], names: list[str]) -> dict[str, Tensor]:
+        """What one call leaves in these."""
+        self.run(inputs)
+        left = self._state()
+        return {name: left[name] for name in names}
 
     def _goes_on(self, inputs: list[Any]) -> bool:
         """Whether a call gives other outputs, or none, where it finds the state of the one before."""

@@ -48,7 +48,7 @@ _OF_REDUCTIONS = ("uneven", "spiked", "spiked")
 _OF_TRIALS = ("draw", "redraw", "share", "vary", "expect", "expect_in_a_row")
 _ON_LOADED = (
     *_OF_TRIALS,
-    *("select", "forget", "compare", "excuse", "verify", "baseline", "place", "refill", "takes", "time", "clear", "fill", "rest"),
+    *("select", "forget", "compare", "compare_state", "excuse", "verify", "baseline", "place", "refill", "takes", "time", "clear", "fill", "rest"),
     *("copy_rate", "device_state", "check_inputs"),
 )
 
@@ -156,6 +156,7 @@ class _Loaded:
             ],
             "carries_state": self._reference.carries_state,
             "in_inputs": self._reference.in_inputs,
+            "moving": self._reference.moving,
             "structures": [found and found.to_json() for _tensor, found in known],
             "structure": [
                 f"tensor {index + 1} of the inputs, {describe(tensor)}, is {found.told()}" for index, (tensor, found) in enumerate(known) if found and found.told()
@@ -184,6 +185,9 @@ class _Loaded:
 
     def compare(self, body: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         return self._judge.compare(body, Arena.received(fds))
+
+    def compare_state(self, body: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        return self._judge.compare_state(body, Arena.received(fds))
 
     def verify(self, body: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         arena = Arena.received(fds)

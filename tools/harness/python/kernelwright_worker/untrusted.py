@@ -44,7 +44,7 @@ class Untrusted:
 
     def handlers(self) -> dict[str, Any]:
         """Every operation by name."""
-        names = ("open", "build", "construct", "vary", "inputs", "run", "place", "time", "held", "trace", "forget", "clear")
+        names = ("open", "build", "construct", "vary", "inputs", "run", "state", "place", "time", "held", "trace", "forget", "clear")
         return {name: self._watched(name, getattr(self, name)) for name in names}
 
     def _watched(self, name: str, operation: Any) -> Any:
@@ -137,6 +137,11 @@ class Untrusted:
         outputs = candidate.run(inputs, bool(body.get("poison")), tensors_of(inputs), bool(body.get("goes_on")))
         device.make_room(_HALF)
         return {**self._located(candidate, outputs), "missed": candidate.missed}
+
+    def state(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        candidate, _device, _batch = self._built("state")
+        self._kept = []
+        return self._located(candidate, candidate.guarded("run", "state", lambda: candidate.state(body["names"])))
 
     def place(self, body: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         _candidate, device, batch = self._built("place")

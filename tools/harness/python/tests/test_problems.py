@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import unittest
 from unittest import mock
 
@@ -228,6 +229,65 @@ def get_inputs():
     x = torch.randn(16, 8, dtype=torch.complex64).conj()
     return [x, x.imag]
 """
+
+
+class MovingState(WorkerCase):
+    PROBLEM = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(4))
+        self.register_buffer("largest", torch.zeros(()))
+        self.register_buffer("table", torch.zeros(4))
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x):
+        self.mean.lerp_(x.mean(0), 0.1)
+        self.largest.copy_(torch.maximum(self.largest, x.max()))
+        self.table.copy_(torch.arange(4.0))
+        self.calls += 1
+        return x - x.mean(0) + self.table
+
+def get_inputs():
+    return [torch.randn(16, 4) + 1]
+"""
+
+    def moving(self, problem: str) -> list[str]:
+        loaded, _fds = self.load(self.start("trusted"), problem, "cpu")
+        return list(loaded["moving"])
+
+    def test_what_every_call_moves_is_known_and_what_the_first_makes_is_not_among_it(self) -> None:
+        self.assertEqual(self.moving(self.PROBLEM), ["largest", "mean"])
+
+    def test_what_outputs_show_is_not_looked_for_in_the_module(self) -> None:
+        self.assertEqual(self.moving(self.PROBLEM.replace("+ self.table", "+ self.mean")), [])
+
+    def test_a_candidate_is_compared_by_what_its_first_call_has_left_also_where_it_is_trained(self) -> None:
+        for form in ("", "backward = True\n"):
+            problem = form + self.PROBLEM
+            honest = problem.replace("Model(", "ModelNew(")
+            self.assertEqual(self.left_behind(problem, honest), [])
+            self.assertEqual(self.left_behind(problem, honest.replace("0.1)", "0.2)")), ['state["mean"]'])
+            # Whoever keeps it under another name is not asked.
+            self.assertEqual(self.left_behind(problem, honest.replace("mean\"", "average\"").replace("self.mean.", "self.average.")), [])
+
+    def left_behind(self, problem: str, candidate: str) -> list[str]:
+        """The buffers that differ after a first call."""
+        trusted, untrusted = self.start("trusted"), self.start("untrusted")
+        loaded = self.prepare(trusted, untrusted, problem, candidate, "cpu")
+        self.assertEqual(self.trial(trusted, untrusted, 0)["mismatches"], [])
+        state = untrusted.ask("state", names=loaded["moving"])
+        untrusted.stop()
+        try:
+            fd = untrusted.read(state["tensors"])
+        finally:
+            untrusted.resume()
+        compared = trusted.ask("compare_state", [fd], outputs=state["outputs"], tensors=state["tensors"])
+        os.close(fd)
+        return [mismatch["output"] for mismatch in compared["mismatches"]]
 
 
 class Forms(WorkerCase):
