@@ -31,6 +31,8 @@ pub(crate) struct Candidate {
     copies: bool,
     /// Whether another forward pass comes between the two of a call, of a problem that is trained.
     interleaves: bool,
+    /// How many calls it has made by itself.
+    calls: u32,
     /// Which parameters and buffers of the problem it holds none for, of their name, shape and dtype.
     uncopied: Vec<String>,
     /// What its timed batches took.
@@ -127,6 +129,7 @@ impl Candidate {
             noticed: vec![],
             copies: false,
             interleaves: false,
+            calls: 0,
             uncopied: vec![],
             timed: Duration::ZERO,
         }
@@ -236,6 +239,11 @@ impl Candidate {
         self.call(entry, given, true).await
     }
 
+    /// Whether it has made one call only: its module holds what that has left.
+    pub(crate) fn has_made_one_call(&self) -> bool {
+        self.calls == 1
+    }
+
     /// From here on another forward pass comes between the two of each call, or no longer.
     pub(crate) fn interleave(&mut self, interleaves: bool) {
         self.interleaves = interleaves;
@@ -244,6 +252,7 @@ impl Candidate {
     async fn call(&mut self, entry: u32, given: &Given, goes_on: bool) -> Result<Call, Stop> {
         let fields = json!({"entry": entry, "poison": true, "goes_on": goes_on, "interleaves": self.interleaves});
         let reply = self.ask(Phase::Run, "run", fields, &[]).await?;
+        self.calls += 1;
         let Claim { outputs, tensors, missed } = claim(reply.ok)?;
         let written = wire::written_bytes(&tensors, &given.located);
         let mut all: Vec<Value> = tensors.iter().chain(&given.located).cloned().collect();

@@ -189,6 +189,9 @@ class Training(_Adapter):
             sources = [*leaves, *parameters.values()]
             gradients: list[Tensor | None] = [None] * len(sources)
             if pairs and sources:
+                for source in sources:
+                    # What a pass before has left there, such as one to warm up, is not of this one.
+                    source.grad = None
                 gradients = list(torch.autograd.grad([p[0] for p in pairs], sources, [p[1] for p in pairs], allow_unused=True))
                 gradients = [_with_what_is_added(*pair) for pair in zip(sources, gradients)]
         of_parameters = dict(zip(parameters, gradients[len(leaves) :]))
