@@ -5,7 +5,8 @@ nothing there, and results are right. So everything that the allocator keeps for
 of the call tells afterwards what was handed out: the rest has to be as it was.
 
 On the host malloc's blocks are a few bytes longer than was asked for, which it fills with a pattern as the rest while memory is poisoned; whoever writes beyond
-those meets what malloc needs itself, and is found out. It is tried first whether it does so, which other versions of the C library may not.
+those meets what malloc needs itself, and is found out. It is tried first whether it does so, which other versions of the C library may not. (What malloc sets
+aside for the next request of a size it hands out as it is, so a worker's sets nothing aside: `worker/launch.rs`.)
 """
 
 from __future__ import annotations

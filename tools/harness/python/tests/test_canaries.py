@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import platform
+import subprocess
+import sys
 import unittest
 from collections.abc import Iterator
+from pathlib import Path
 from unittest import mock
 
 import support  # noqa: F401 (finds the package)
@@ -117,6 +121,10 @@ class Calls(unittest.TestCase):
         self.assertIsNone(self.call((512, 1000), (0, 4096)))
 
 
+#: As workers on a CPU begin (`worker/launch.rs`): what malloc has set aside for the next request it hands out as it is.
+SETS_NOTHING_ASIDE = "glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0"
+
+
 @contextlib.contextmanager
 def poisoned() -> Iterator[None]:
     device = Device("cpu")
@@ -127,6 +135,17 @@ def poisoned() -> Iterator[None]:
         device.unpoison()
 
 
+def leave_blocks_of(nbytes: int) -> None:
+    """Frees blocks that lie apart, of which malloc would set one aside for the memory of an output of 20 bytes and hand that out as it is."""
+    malloc, free = ctypes.CDLL(None).malloc, ctypes.CDLL(None).free
+    malloc.restype, malloc.argtypes, free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+    blocks = [malloc(nbytes) for _ in range(18)]
+    for block in blocks[::2]:
+        free(block)
+    for _ in range(7):
+        malloc(nbytes)
+
+
 class Host(unittest.TestCase):
     def overrun(self, outputs: object) -> str | None:
         return canaries.Canaries(Device("cpu")).overrun(outputs)
@@ -134,7 +153,14 @@ class Host(unittest.TestCase):
     def test_a_byte_behind_an_output_is_found_however_old_its_memory_is(self) -> None:
         if platform.libc_ver()[0] != "glibc":
             self.skipTest("another C library")
+        if os.environ.get("GLIBC_TUNABLES") != SETS_NOTHING_ASIDE:
+            command = [sys.executable, "-m", "unittest", f"{Path(__file__).stem}.Host.{self._testMethodName}"]
+            environment = {**os.environ, "GLIBC_TUNABLES": SETS_NOTHING_ASIDE}
+            ended = subprocess.run(command, env=environment, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            return
         with poisoned():
+            leave_blocks_of(136)
             for nbytes in (20, 1024, 4096, 100_003, 1 << 20):
                 for behind in (0, 3):
                     tensor = torch.empty(nbytes, dtype=torch.uint8)
