@@ -75,7 +75,7 @@ class Judge:
         results = expectation.results()
         if not all(bool(torch.isfinite(tensor).all()) for tensor in floating(results)):
             return "a matrix cannot be factorised, and what the reference gives is not finite everywhere, either"
-        if self._reference.is_noise(self._trials.base(entry), results):
+        if self._reference.sensitivity.is_noise(self._trials.base(entry), results):
             return "a matrix cannot be factorised, where rounding decides what the reference gives"
         return None
 
@@ -94,11 +94,11 @@ class Judge:
     def _undecided(self, inputs: list[Any], baseline: Any, results: Any, found: Comparison) -> str | None:
         """Why results that are not what is expected say nothing against a candidate, if so."""
         if not may_be_noise(found):
-            wavers = are_integers(found) and self._reference.wavers_there(inputs, baseline, results)
+            wavers = are_integers(found) and self._reference.sensitivity.wavers_there(inputs, baseline, results)
             return "rounding decides its integer outputs" if wavers else None
-        if not self._reference.repeats(inputs, baseline):
+        if not self._reference.sensitivity.repeats(inputs, baseline):
             return "the reference gives other outputs for it each time"
-        if self._reference.is_as_sensitive(inputs, baseline, results):
+        if self._reference.sensitivity.is_as_sensitive(inputs, baseline, results):
             return "rounding decides: the reference gives outputs as far apart for inputs that differ in their last digits"
         return None
 
@@ -106,7 +106,7 @@ class Judge:
         """Whether results of a timed call that are not what is expected say nothing against a candidate. Other draws than the problem's own are judged as
         their trials are."""
         if self._trials.kind(call["base"]) == "problem":
-            return may_be_noise(found) and not self._reference.repeats(answer.inputs, expectation.results())
+            return may_be_noise(found) and not self._reference.sensitivity.repeats(answer.inputs, expectation.results())
         return expectation.integers_differ or self._undecided(answer.inputs, expectation.results(), results, found) is not None
 
     def compare_state(self, body: dict[str, Any], arena: Arena) -> dict[str, Any]:

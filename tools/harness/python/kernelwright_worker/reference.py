@@ -6,8 +6,8 @@ import copy
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain, islice, takewhile
-from time import perf_counter, perf_counter_ns
+from itertools import takewhile
+from time import perf_counter_ns
 from typing import Any
 
 import torch
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from . import another_state
 from .channel import WorkerError
-from .compare import compare, few_of
+from .compare import compare
 from .containers import Containers
 from .device import Device
 from .double import DoubleRuns, Gap, NoDouble
@@ -25,32 +25,18 @@ from .failures import lost_the_device
 from .layout import admit_plain, fresh_copy
 from .outputs import agree, are_same, distances, leaves
 from .problem import Problem
-from .rounding import Rounding
+from .sensitivity import Sensitivity
 from .snapshot import Snapshot
-from .tolerance import Distance, real_parts
+from .tolerance import Distance
 from .trees import Untransportable, decode, encode, leaf_tensors, map_tensors, plain, tensors_of
 
 #: A first run longer than this is not repeated to find out whether the reference is deterministic.
 SLOW_FIRST_RUN_NS = 2_000_000_000
 
-#: Runs that have to agree with the one before them.
-_REPEATS = 2
 #: What takes the place of a NaN, in turns: what is chosen beside one of them may by chance be what is chosen beside a NaN. Far larger ones would saturate.
 _FINITE = (0.0, 8.0)
-#: The error over tolerance from which on two outputs are far apart: a sample that has its share of the large elements still misses what they add up to.
-_FAR = 16.0
 #: So many values of an output tell whether all of them are those of inputs.
 _LOOKS = 16
-#: Ways in which last digits of inputs are changed, and then those of what operators give; two values that are nearly tied come in either order in some of
-#: them. Of 8,000 sums of bytes at a border five came to the other side in only two of 16 of the latter: of many more such sums some would in none.
-_NUDGES, _ROUNDINGS = 12, 32
-#: So many of these show half of what rounding decides.
-_FIRST_RUNS = 4
-#: Where the reference is slow, there are fewer of the latter.
-_ROUNDING_SECONDS = 20.0
-#: Whoever takes the first of several that are the same fills one place, where chance fills all: outputs are that much further apart. So many times it is
-#: left to chance.
-_OTHER_CHOICE, _CHOICES = 4.0, 4
 
 
 @dataclass
@@ -100,6 +86,7 @@ class Reference:
         #: Whether calls put other tensors into lists and dicts among their inputs.
         self.rebinds = False
         self._double = DoubleRuns(self, device)
+        self.sensitivity = Sensitivity(self, device, problem.orders)
 
     def _state(self) -> dict[str, Tensor]:
         uninitialised = nn.parameter.UninitializedTensorMixin
@@ -285,11 +272,6 @@ class Reference:
         kept = [fresh_copy(new, new.device) if new.untyped_storage().data_ptr() in own else new for new in tensors]
         return decode(tree, kept)
 
-    def repeats(self, inputs: list[Any], results: Any) -> bool:
-        """Whether it gives these results again, within what a candidate may be off."""
-        expected = Expected(results, results, extent=Extent.FIRST_MISMATCH, precision=self._device.precision)
-        return not any(compare(expected, self.results(inputs), "output").mismatches for _ in range(_REPEATS))
-
     def in_training_gives(self, inputs: list[Any], outputs: Any) -> bool:
         """Whether the module gives these outputs in training mode, where that shows: norms take the batch's own statistics."""
         if not another_state.has_statistics(self._problem.inner(self.module)):
@@ -301,71 +283,6 @@ class Reference:
             return False
         expected = Expected(trained, trained, extent=Extent.FIRST_MISMATCH, precision=self._device.precision)
         return not compare(expected, outputs, "output").mismatches
-
-    def are_far(self, first: Any, second: Any) -> bool:
-        """Whether two outputs are many times the tolerance apart, or differ in what has none."""
-        mismatches = compare(Expected(first, first, precision=self._device.precision), second, "output").mismatches
-        return any(mismatch["error_over_tolerance"] is None or mismatch["error_over_tolerance"] >= _FAR for mismatch in mismatches)
-
-    def is_noise(self, inputs: list[Any], results: list[Any]) -> bool:
-        """Whether results are far from what it gives for inputs that differ in their last digits, or it gives nothing for those."""
-        try:
-            return self.are_far(results, self.results(transform(inputs, "nudged", self._device.torch)[0]))
-        except WorkerError as error:
-            if lost_the_device(error):
-                raise
-            return True
-
-    def wavers(self, inputs: list[Any]) -> bool:
-        """Whether more than a few integers of the outputs are others for inputs that differ in their last digits: ties decide them."""
-        own, moved = (tensors_of(self.outputs(made)) for made in (inputs, transform(inputs, "nudged", self._device.torch)[0]))
-        pairs = [(one, other) for one, other in zip(own, moved) if not (one.is_floating_point() or one.is_complex())]
-        return any(one.shape != other.shape or int((one != other).sum()) > few_of(one.numel()) for one, other in pairs)
-
-    def is_as_sensitive(self, inputs: list[Any], baseline: Any, results: Any) -> bool:
-        """Whether results are no further from the reference's than its own for inputs that differ in their last digits: where a softmax of large values
-        saturates, say, rounding decides, and every order of adding up has its own. Where the largest are chosen, of which several have then become zero, or
-        one, no further than where those differ."""
-        results = map_tensors(results, lambda tensor: tensor.to(self._device.torch))
-        # Distances are those of what is finite; a NaN is no infinity, and infinities have signs.
-        if not all(torch.equal(_not_finite(a), _not_finite(b)) for a, b in zip(leaves(baseline), leaves(results))):
-            return False
-        apart = distances(baseline, results)
-
-        def is_within(moved: list[Any], times: float = 1.0) -> bool:
-            least = distances(baseline, moved)
-            return len(apart) == len(least) > 0 and all(a.typical <= times * b.typical and a.worst <= times * b.worst for a, b in zip(apart, least))
-
-        try:
-            if is_within(self.results(transform(inputs, "nudged", self._device.torch)[0])):
-                return True
-            return self._problem.orders and any(is_within(moved, _OTHER_CHOICE) for moved in islice(self._rounded(inputs, saturated=True), _CHOICES))
-        except WorkerError as error:
-            if lost_the_device(error):
-                raise
-            return False
-
-    def wavers_there(self, inputs: list[Any], baseline: Any, results: Any) -> bool:
-        """Whether results have other integers than the reference's only where its own are others with other last digits, of the inputs or of what operators
-        give: of several that are tied or nearly so, each order of adding up may choose another."""
-        own, given = (list(leaves(value)) for value in (baseline, map_tensors(results, lambda tensor: tensor.to(self._device.torch))))
-        pairs = list(zip(own, given))
-        if len(own) != len(given) or any(a.shape != b.shape or a.dtype != b.dtype for a, b in pairs):
-            return False
-        left = {number: a != b for number, (a, b) in enumerate(pairs) if not (a.is_floating_point() or a.is_complex())}
-        first = sum(int(wrong.sum()) for wrong in left.values())
-        for run, moved in enumerate(chain(self._rounded(inputs), self._nearby(inputs)) if first else (), 1):
-            others = list(leaves(moved))
-            for number, wrong in left.items():
-                if len(others) == len(own) and others[number].shape == wrong.shape:
-                    wrong &= others[number] == own[number]
-            count = sum(int(wrong.sum()) for wrong in left.values())
-            if not count:
-                return True
-            # Ties show in most runs: a mistake does not have to wait for all of them.
-            if run == _FIRST_RUNS and 2 * count > first:
-                return False
-        return False
 
     def copies(self, inputs: list[Any]) -> list[Any]:
         """The inputs in memory of their own."""
@@ -420,8 +337,8 @@ class Reference:
                 precision=self._device.precision,
                 admits_numbers=self._problem.form.numpy,
                 without_overflow=None if without_overflow is None else _at(without_overflow, path),
-                nearby=lambda: (_at(results, path) for results in self._nearby(*calls)),
-                rounded=lambda: (_at(results, path) for results in self._rounded(*calls)),
+                nearby=lambda: (_at(results, path) for results in self.sensitivity.nearby(*calls)),
+                rounded=lambda: (_at(results, path) for results in self.sensitivity.rounded(*calls)),
                 enlarged=lambda: ((_at(single, path), _at(wide, path)) for single, wide in self._enlarged(*calls)),
                 without_nan=lambda infinite: (_at(results, path) for results in self._without_nan(infinite, *calls)),
                 **known,
@@ -438,31 +355,6 @@ class Reference:
         values = [value for value in output.reshape(-1)[torch.tensor(chosen, device=output.device)] if value]
         sources = [tensor for tensor in [*tensors_of(inputs), *self.module.parameters()] if tensor.dtype == torch.float32]
         return bool(values) and all(any(bool((source.detach() == value).any()) for source in sources) for value in values)
-
-    def _nearby(self, *calls: list[Any]) -> Iterator[Any]:
-        """Results for inputs whose last digits differ, each time others."""
-        for seed in range(_NUDGES):
-            changed, reasons = zip(*(transform(inputs, "nudged", self._device.torch, seed) for inputs in calls))
-            if reasons[-1] is not None:
-                return
-            yield self.results(*changed)
-
-    def _rounded(self, *calls: list[Any], saturated: bool = False) -> Iterator[Any]:
-        """Results with other last digits of all that is made of the inputs: as many as time and memory allow, and none where the reference does not take that."""
-        began = perf_counter()
-        for seed in range(_ROUNDINGS):
-            if perf_counter() - began > _ROUNDING_SECONDS:
-                return
-            try:
-                with Rounding(seed, saturated=saturated):
-                    results = self.results(*calls)
-            except torch.OutOfMemoryError:
-                return
-            except WorkerError as error:
-                if lost_the_device(error):
-                    raise
-                return
-            yield results
 
     def _enlarged(self, *calls: list[Any]) -> Iterator[tuple[Any, Any]]:
         """Results for inputs that are a quarter larger, and the same in float64."""
@@ -494,12 +386,6 @@ class Reference:
         if self.is_stateful:
             self._snapshot.restore()
         return copy.deepcopy(self.module)
-
-
-def _not_finite(tensor: Tensor) -> Tensor:
-    """Of each number whether it is NaN, an infinity of which sign, or neither."""
-    parts = real_parts(tensor)
-    return torch.where(torch.isnan(parts), 3, torch.where(torch.isfinite(parts), 0, 1 + (parts > 0).to(torch.int8)))
 
 
 def _overflows(baseline: Any, precise: Any) -> bool:

@@ -353,7 +353,7 @@ class Trials:
     def _tells_from_base(self, outputs: Any) -> bool:
         """Whether outputs are far from those of the problem's own draw."""
         expected = self._expected.get(0)
-        return expected is None or self._reference.are_far(expected.outputs.baseline, outputs)
+        return expected is None or self._reference.sensitivity.are_far(expected.outputs.baseline, outputs)
 
     def _decides(self, kind: str, entry: int, outputs: Any) -> bool:
         """Whether a few elements of a draw decide what it comes to: of a root, or of what is bounded, they may not."""
@@ -362,7 +362,7 @@ class Trials:
         if kind == "uneven":
             seed = self._seed + 1 + entry
             others = self._outputs(lambda: self._transformed(self._problem.inputs(seed, self._device), kind, seed)[0])
-            return others is not None and self._reference.are_far(outputs, others)
+            return others is not None and self._reference.sensitivity.are_far(outputs, others)
         return True
 
     def _ties_decide(self, kind: str, inputs: list[Any], baseline: Any) -> bool:

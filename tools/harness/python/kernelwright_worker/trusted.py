@@ -237,7 +237,7 @@ class _Loaded:
         try:
             own, *others = (self._reference.outputs(made) for made in (base, *inputs))
             has_integers = any(not (tensor.is_floating_point() or tensor.is_complex()) for tensor in tensors_of(own))
-            if is_stirred and has_integers and self._reference.wavers(without_structure(_with_parts_twice)):
+            if is_stirred and has_integers and self._reference.sensitivity.wavers(without_structure(_with_parts_twice)):
                 return {"takes": False}
         except Exception as error:  # what a reference raises for inputs that it was not written for is its own affair
             if failures.lost_the_device(error):

@@ -142,9 +142,9 @@ class Sensitivity(unittest.TestCase):
             parts = torch.stack([x[:, at : at + 1] * x[:, at + 128 : at + 129].T for at in range(128)])
             other = torch.softmax(3.0 * parts.cumsum(0)[-1], -1) @ x
             self.assertFalse(torch.equal(other, baseline))
-            self.assertTrue(made.is_as_sensitive([x], baseline, other))
+            self.assertTrue(made.sensitivity.is_as_sensitive([x], baseline, other))
             for wrong in (torch.zeros_like(x), x, torch.full_like(x, torch.nan), other[:, :8], baseline * 1.001):
-                self.assertFalse(made.is_as_sensitive([x], baseline, wrong))
+                self.assertFalse(made.sensitivity.is_as_sensitive([x], baseline, wrong))
 
     def test_noise_is_what_last_digits_change_by_far_or_take_away(self) -> None:
         solves = "        return torch.linalg.solve(x[:32, :8] @ x[:32, :8].T + torch.eye(32, device=x.device), x[:32, :4])\n"
@@ -153,7 +153,7 @@ class Sensitivity(unittest.TestCase):
             for source, factor, is_noise in ((solves, 1.0, False), (solves, 1e6, True), (fails, 0.0, True)):
                 made, (x,) = reference(HEAD + source + NORMAL, device)
                 given = [factor * x if factor else torch.ones_like(x)]
-                self.assertEqual(made.is_noise(given, made.results(given)), is_noise, (source, factor))
+                self.assertEqual(made.sensitivity.is_noise(given, made.results(given)), is_noise, (source, factor))
 
     def test_of_what_has_saturated_any_may_be_chosen(self) -> None:
         body = "        gates = torch.softmax(400 * x[:, :16], -1)\n        picked = gates.topk(2).indices\n        return x[:, 16:32].gather(1, picked)\n"
@@ -163,8 +163,8 @@ class Sensitivity(unittest.TestCase):
             gates = torch.softmax(400 * x[:, :16], -1)
             others = x[:, 16:32].gather(1, gates.flip(-1).topk(2).indices.neg() + 15)
             self.assertGreater(int((others != baseline).sum()), 16)
-            self.assertTrue(made.is_as_sensitive([x], baseline, others))
-            self.assertFalse(made.is_as_sensitive([x], baseline, torch.zeros_like(others) + 50))
+            self.assertTrue(made.sensitivity.is_as_sensitive([x], baseline, others))
+            self.assertFalse(made.sensitivity.is_as_sensitive([x], baseline, torch.zeros_like(others) + 50))
 
     def test_integers_waver_where_scores_are_nearly_tied_and_nowhere_else(self) -> None:
         for device in on_each_device():
@@ -174,18 +174,18 @@ class Sensitivity(unittest.TestCase):
                 scores = inputs[0].double() - inputs[0].double().logsumexp(-1, keepdim=True)
                 other = scores.topk(4).indices if are_tied else baseline[0].flip(-1)
                 self.assertFalse(torch.equal(other, baseline[0]))
-                self.assertEqual(made.wavers_there(inputs, baseline, [other, []]), are_tied)
-                self.assertFalse(made.wavers_there(inputs, baseline, [other[:, :2], []]))
-                self.assertFalse(made.wavers_there(inputs, baseline, [[other, other], []]), "there is more than was asked for")
-                self.assertFalse(made.wavers_there(inputs, baseline, baseline), "there is nothing to excuse")
+                self.assertEqual(made.sensitivity.wavers_there(inputs, baseline, [other, []]), are_tied)
+                self.assertFalse(made.sensitivity.wavers_there(inputs, baseline, [other[:, :2], []]))
+                self.assertFalse(made.sensitivity.wavers_there(inputs, baseline, [[other, other], []]), "there is more than was asked for")
+                self.assertFalse(made.sensitivity.wavers_there(inputs, baseline, baseline), "there is nothing to excuse")
 
     def test_what_is_not_finite_is_so_in_the_same_way(self) -> None:
         for device in on_each_device():
             made, (x,) = reference(HEAD + "        return torch.cat([x / 0, 0 * x / 0])\n" + NORMAL, device)
             baseline = made.run([x])[0]
-            self.assertTrue(made.is_as_sensitive([x], baseline, baseline.clone()))
+            self.assertTrue(made.sensitivity.is_as_sensitive([x], baseline, baseline.clone()))
             for wrong in (-baseline, torch.full_like(baseline, torch.nan), baseline.nan_to_num(nan=torch.inf)):
-                self.assertFalse(made.is_as_sensitive([x], baseline, wrong))
+                self.assertFalse(made.sensitivity.is_as_sensitive([x], baseline, wrong))
 
 
 #: A module that keeps what calls have had.
@@ -252,7 +252,7 @@ class CallsInARow(unittest.TestCase):
     def test_last_digits_of_all_calls_are_changed_for_results_nearby(self) -> None:
         made, _inputs = reference(ROUNDED, on_each_device()[0])
         calls = [[torch.full((64, 256), value)] for value in (1.0, 1 / 128)]
-        for moved in (made._nearby(*calls), made._rounded(*calls)):
+        for moved in (made.sensitivity.nearby(*calls), made.sensitivity.rounded(*calls)):
             self.assertEqual({int(value) for outputs, _written in moved for value in outputs.unique()}, {64, 65}, "the second call comes to just a half")
         self.assertEqual(len(made.expect_in_a_row(calls)), 1)
 
