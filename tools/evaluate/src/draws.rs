@@ -16,6 +16,8 @@ pub(crate) enum DrawKind {
     Structured,
     /// The same without changes of sign.
     Unsigned,
+    /// Of that the zeros alone: what rounding decides in one row is decided in all that equal it, and in an ordinary draw it is not more than elsewhere.
+    Blank,
     Special,
     Small,
     Shifted,
@@ -61,6 +63,7 @@ impl DrawKind {
             Self::Scaled => "scaled",
             Self::Structured => "structured",
             Self::Unsigned => "unsigned",
+            Self::Blank => "blank",
             Self::Special => "special",
             Self::Small => "small",
             Self::Shifted => "shifted",
@@ -142,8 +145,8 @@ pub(crate) fn fresh() -> Draw {
 
 /// What takes the place of a draw on which the reference has no answer, one after another: many are not defined for what is below zero.
 pub(crate) fn instead_of(kind: DrawKind) -> Vec<Draw> {
-    let near = (kind == DrawKind::Structured).then_some(DrawKind::Unsigned);
-    near.map(of_kind).into_iter().chain([fresh()]).collect()
+    let near: &[DrawKind] = if kind == DrawKind::Structured { &[DrawKind::Unsigned, DrawKind::Blank] } else { &[] };
+    near.iter().copied().map(of_kind).chain([fresh()]).collect()
 }
 
 /// What takes the place of a draw of which a candidate's outputs say nothing: without the values that are not finite, which it has carried further than the
@@ -205,7 +208,7 @@ mod tests {
     #[test]
     fn the_problems_own_draw_takes_the_place_of_one_without_an_answer() {
         let kinds = |kind: DrawKind| instead_of(kind).iter().map(|draw| draw.kind).collect::<Vec<_>>();
-        assert_eq!(kinds(DrawKind::Structured), [DrawKind::Unsigned, DrawKind::Problem]);
+        assert_eq!(kinds(DrawKind::Structured), [DrawKind::Unsigned, DrawKind::Blank, DrawKind::Problem]);
         assert_eq!(kinds(DrawKind::Scaled), [DrawKind::Problem]);
     }
 }

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .compare import Comparison
+from .comparison import Comparison
 from .layout import same_bits
 from .trees import tensors_of
 

@@ -2,67 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from . import excuses, patterns, tails
-from .expected import Expected, Extent, NanRule
+from . import patterns
+from .compare_floats import compare_floats
+from .comparison import Comparison, few_of
+from .expected import Expected
 from .layout import overlaps
-from .paths import GRADIENTS, member, named_tensors, tensor_at
-from .tolerance import FEW, Precision, Scale, chunks, real_parts
+from .paths import member, named_tensors, tensor_at
+from .tolerance import FEW, Scale
 from .trees import dtype_name
 
-#: So many integers of an output, more of many, or one in `_RARE`, may be those that the reference gives for inputs a few roundings away.
-_FEW_INTEGERS, _MORE, _MANY, _RARE = 2, 8, 4096, 100_000
 #: As many integers as differ in some of the runs in which operators round otherwise, and this times as many, where they are no more than one in so many.
-_ROUNDED_RUNS, _MOST_INTEGERS = 4, 50
-#: Errors as large as the baseline's isolated ones: so many times as many as it has, and so many more. The figure that stands for too many.
-_AS_MANY, _FEW_ISOLATED, _TOO_MANY = 4, 8, 10.0
-#: Gradients behind exponentials that saturate may be off by so much more than others: torch's own fused attention is by thirty to a hundred times as much.
-_SATURATED = 150.0
+_ROUNDED_RUNS, _AS_MANY, _MOST_INTEGERS = 4, 4, 50
 #: An output of which this part may be noise, on average, says little.
 _MOST_NOISE = 0.5
-#: That part of an output what is not finite may have spread to, so that enough is left to be right.
-_MOST_SPREAD = 0.5
-#: Stands for an error without bound in JSON.
-_WORST_RATIO = 1e30
-_MAX_MISMATCHES = 8
-#: Values of such a part of the largest that a type has, or with such a part of its exponent, overflow where they come of sums in another order, or in parts
-#: of which each has grown by itself.
-_NEAR_OVERFLOW, _NEAR_EXPONENT = 2.0**-12, 0.75
 #: Why results may be anything where inputs have a NaN.
 CHOSEN = "a NaN of the inputs may decide what is chosen, as it fails all comparisons"
-
-
-@dataclass
-class Comparison:
-    """Mismatches and the largest error over tolerance among what is numeric."""
-
-    mismatches: list[dict[str, Any]] = field(default_factory=list)
-    worst: float = 0.0
-    #: Why the outputs say nothing, where that may be said.
-    says_nothing: str | None = None
-    #: Whether a NaN that the inputs have was lost, or decided what it does not.
-    mistakes_nan: bool = False
-
-    def add(self, output: str, detail: str, ratio: float | None = None) -> None:
-        """Notes a mismatch."""
-        self.mismatches.append({"output": output, "detail": detail, "error_over_tolerance": _finite(ratio)})
-
-    def to_json(self) -> dict[str, Any]:
-        """The reply of `compare`: worst mismatches first."""
-        ordered = sorted(self.mismatches, key=lambda item: -(item["error_over_tolerance"] or math.inf))
-        return {"mismatches": ordered[:_MAX_MISMATCHES], "error_over_tolerance": _finite(self.worst)}
-
-
-def _finite(ratio: float | None) -> float | None:
-    return ratio if ratio is None else min(ratio, _WORST_RATIO)
 
 
 def compare(expected: Expected, actual: Any, path: str) -> Comparison:
@@ -167,7 +129,7 @@ def _compare_tensors(expected: Expected, baseline: Tensor, precise: Tensor, actu
         return
     actual = actual.detach().to(baseline.device)
     if baseline.is_floating_point() or baseline.is_complex():
-        _compare_floats(expected, baseline, precise, actual, path, result)
+        compare_floats(expected, baseline, precise, actual, path, result)
         return
     wrong = _exact_difference(baseline, actual)
     if precise is not baseline and precise.dtype == baseline.dtype and precise.shape == baseline.shape:
@@ -201,155 +163,6 @@ def _may_be_rounding(count: int, expected: Expected, baseline: Tensor, path: str
         return False
     runs = (tensor_at(results, path) for results in islice(expected.rounded(), _ROUNDED_RUNS))
     return any(run is not None and run.shape == baseline.shape and count <= _AS_MANY * int(_exact_difference(baseline, run).sum()) for run in runs)
-
-
-def _compare_floats(expected: Expected, baseline: Tensor, precise: Tensor, actual: Tensor, path: str, result: Comparison) -> None:
-    b_parts, e_parts, a_parts = map(real_parts, (baseline, precise, actual))
-    if path not in expected.scales:
-        floor, distance = expected.floors.get(path, 0.0), expected.distances.get(id(precise))
-        scale = Scale.of(e_parts, b_parts, expected.precision, expected.noisy, floor, distance)
-        expected.scales[path] = scale.widened(_SATURATED) if expected.saturates and path.startswith(GRADIENTS) else scale
-    scale = expected.scales[path]
-    share = _share_of_spread(b_parts, a_parts) if expected.nan.admits_anything else 0.0
-    if share > _MOST_SPREAD and expected.is_replaceable:
-        result.says_nothing = "as this candidate computes, a NaN and an inf of the inputs reach most of its outputs"
-        return
-    spread = 0.0 < share <= _MOST_SPREAD
-    #: The largest error of all, and of what is within its limit.
-    largest, within, where = 0.0, 0.0, 0
-    wrong: Tensor | None = None
-    excused = False
-    for start, (b, e, a) in chunks(b_parts, e_parts, a_parts):
-        quick = scale.quick_ratio(a, e)
-        fine = quick <= 1
-        if bool(fine.all()):
-            within = max(within, float(quick.max()))
-            largest = max(largest, within)
-            continue
-        suspects = fine.logical_not().nonzero().reshape(-1)
-        most = torch.finfo(b.dtype).max
-        ratio = element_ratio(scale, *(part[suspects].to(torch.float64) for part in (b, e, a)), expected.nan, spread, most)
-        value, index = ratio.max(dim=0)
-        if float(value) > max(largest, 1.0):
-            where = start + int(suspects[index])
-        within = max(within, float(ratio.where(ratio <= 1, 0.0).max()), float(quick.where(fine, 0.0).max()))
-        largest = max(largest, float(value), within)
-        if largest <= 1:
-            continue
-        if expected.extent is Extent.FIRST_MISMATCH:
-            break
-        if wrong is None:
-            wrong = torch.zeros(a_parts.numel(), dtype=torch.bool, device=a_parts.device)
-        wrong[suspects[ratio > 1] + start] = True
-    decided = excuses.decided_by_nan(expected, scale, b_parts, a_parts, path) if expected.keeps_nan else None
-    if wrong is not None:
-        if int(wrong.sum()) <= few_of(wrong.numel()):
-            excuses.neighbours(expected, scale, (e_parts, a_parts), path, wrong)
-        if expected.precision is Precision.TF32 and baseline.dtype == torch.float32:
-            excuses.tail(scale, e_parts, a_parts, wrong)
-        if expected.nan.admits_anything and bool(wrong.any()):
-            excuses.without_nan(expected, scale, a_parts, path, wrong)
-        if expected.without_overflow is not None and bool(wrong.any()):
-            excuses.without_overflow(expected, a_parts, path, wrong)
-        if expected.nan.admits_finite and bool(wrong.any()):
-            wrong &= ~excuses.next_to_overflow(expected, path, wrong)
-        if expected.overflows_forward and path.startswith(GRADIENTS):
-            # A backward pass that multiplies by what it has kept of an infinity, where the reference selects, has a NaN in the place of a zero.
-            wrong &= torch.isfinite(a_parts.reshape(-1))
-        if not bool(wrong.any()):
-            wrong, largest, excused = None, 1.0, True
-        elif not wrong[where]:
-            where = int(wrong.to(torch.uint8).argmax())
-    result.mistakes_nan |= decided is not None
-    if wrong is None and decided is not None:
-        wrong, largest, where = decided, math.inf, int(decided.to(torch.uint8).argmax())
-    result.worst = max(result.worst, within if excused and wrong is None else largest)
-    if wrong is not None:
-        wrong = wrong.view(*baseline.shape, 2).any(-1) if baseline.is_complex() else wrong.view(baseline.shape)
-        result.add(path, patterns.explain(actual, precise, wrong, where // 2 if baseline.is_complex() else where), largest)
-    elif largest > 1:
-        result.add(path, "differs", largest)
-        return
-    if scale.may_hold_isolated(largest):
-        _compare_isolated(expected, scale, b_parts, e_parts, a_parts, path, result)
-    if expected.looks_at_small and (detail := tails.explain(scale, b_parts, e_parts, a_parts, expected.precision)):
-        result.add(path, detail, _TOO_MANY)
-
-
-def _compare_isolated(expected: Expected, scale: Scale, b: Tensor, e: Tensor, a: Tensor, path: str, result: Comparison) -> None:
-    """Refuses many errors as large as the baseline's isolated ones: a value that rounds to its neighbour excuses others that do, and not all of them."""
-    own = others = 0
-    suspects = []
-    for start, parts in chunks(b, e, a):
-        base, exact, actual = (part.to(torch.float64) for part in parts)
-        own += int(scale.is_isolated(base, exact).sum())
-        off = scale.is_isolated(actual, exact) & scale.is_isolated(actual, base)
-        others += int(off.sum())
-        suspects.append(off.nonzero().reshape(-1) + start)
-    most = _AS_MANY * own + _FEW_ISOLATED
-    if others <= most:
-        return
-    left = torch.cat(suspects)
-    if others * 1000 <= a.numel():
-        # It may round at other places than torch does.
-        for near in expected.nearby():
-            tensor = tensor_at(near, path)
-            if tensor is None or tensor.numel() * (2 if tensor.is_complex() else 1) != a.numel():
-                break
-            values = real_parts(tensor).reshape(-1)[left].to(torch.float64)
-            # Where two are nearly tied, any mixture of both may come out: what the reference gives there is as far off for inputs that differ as little.
-            is_steady = ~scale.is_isolated(values, e.reshape(-1)[left].to(torch.float64))
-            left = left[scale.is_isolated(a.reshape(-1)[left].to(torch.float64), values) & is_steady]
-            if left.numel() <= most:
-                return
-    if expected.nan.admits_finite:
-        left = left[~excuses.next_to_overflow(expected, path, a.reshape(-1))[left]]
-        if left.numel() <= most:
-            return
-    result.add(path, f"{left.numel()} of {a.numel()} values are off by more than rounding does; of the reference's own only {own} are", _TOO_MANY)
-
-
-def _spread(baseline: Tensor, actual: Tensor) -> Tensor:
-    """Where a candidate gives what is not finite in the place of a finite value, or a NaN in that of an inf."""
-    return ~torch.isfinite(actual) & torch.isfinite(baseline) | torch.isnan(actual) & torch.isinf(baseline)
-
-
-def _share_of_spread(baseline: Tensor, actual: Tensor) -> float:
-    """In what part of an output values that are not finite may have come from those of the inputs by way of sums that the reference does not make.
-
-    Transforms, running sums and differences carry a NaN or an inf as far as they reach, to a whole image, say.
-    """
-    count = sum(int(_spread(b.to(torch.float64), a.to(torch.float64)).sum()) for _start, (b, a) in chunks(baseline, actual))
-    return count / actual.numel()
-
-
-def few_of(elements: int) -> int:
-    """How many of an output's elements rounding may decide."""
-    return max(_FEW_INTEGERS, min(_MORE, elements // _MANY), elements // _RARE)
-
-
-def element_ratio(scale: Scale, b: Tensor, e: Tensor, a: Tensor, nan: NanRule, spread: bool = False, most: float = math.inf) -> Tensor:
-    """Error over tolerance of flat float64 slices of a type whose largest value is `most`; inf where a NaN or an inf is in the wrong place, unless it has
-    `spread` there.
-
-    An element near the baseline is as good as one near the float64 value: they may differ where the reference rounds or branches.
-    """
-    ratio = torch.minimum(scale.ratio(a, e), scale.ratio(a, b))
-    finite_b, finite_e = torch.isfinite(b), torch.isfinite(e)
-    # A NaN compares as false everywhere: what is not found equal or near below is infinitely wrong.
-    ratio = torch.where(torch.isnan(ratio), torch.inf, ratio)
-    ratio = torch.where(finite_b & ~finite_e, torch.nan_to_num(scale.ratio(a, b), nan=torch.inf).masked_fill(a == e, 0.0), ratio)
-    alike = (a == b) | (torch.isnan(a) & torch.isnan(b)) | (~finite_e & ((a == e) | (torch.isnan(a) & torch.isnan(e))))
-    ratio = torch.where(~finite_b, torch.where(alike, 0.0, torch.inf), ratio)
-    # Where the declared precision overflows and the exact value does not, the reference gives no answer.
-    ratio = torch.where(~finite_b & finite_e, 0.0, ratio)
-    if spread:
-        ratio = torch.where(_spread(b, a), 0.0, ratio)
-    if nan.admits_finite:
-        finite_a = torch.isfinite(a)
-        overflows = finite_b & ~finite_a & (b.abs() >= min(most * _NEAR_OVERFLOW, most**_NEAR_EXPONENT))
-        ratio = torch.where(~finite_b & finite_a | overflows, 0.0, ratio)
-    return torch.where(torch.isnan(b), 0.0, ratio) if nan.admits_anything else ratio
 
 
 def _exact_difference(baseline: Tensor, actual: Tensor) -> Tensor:

@@ -33,6 +33,7 @@ LABELS = {
     "blocked": "blocks of large and of small values",
     "structured": "equal rows, a block of zeros, rows in order, sign flips",
     "unsigned": "equal rows, a block of zeros, rows in order",
+    "blank": "a block of zeros",
     "special": "denormals, zeros, a NaN and an inf",
     "tiny": "denormals and zeros",
     "uneven": "all but a few elements far smaller",
@@ -229,23 +230,30 @@ def _structure(elements: Tensor) -> None:
 
 
 def _arrange(elements: Tensor) -> None:
-    """The first quarter of the rows equals the first row, a corner and, of several rows, the last eighth are zero; of a few rows the end of the last one is,
-    and the rest of it smaller than that of others. A few rows in the middle are in order, or an eighth of a single one: what is largest then lies together."""
+    """The first quarter of the rows equals the first row, and a few rows in the middle are in order, or an eighth of a single one: what is largest then lies
+    together. Of a few rows the last one is smaller than others."""
     if elements.dim() == 0:
         return
-    rows, columns = elements.shape[0], elements.shape[-1]
+    rows = elements.shape[0]
     elements[: max(1, rows // 4)] = elements[0].clone()
     if not elements.is_complex():
         middle = rows // 2
         ordered = [elements[middle : middle + rows // 8]] if elements.dim() == 1 else elements[middle : middle + min(_ORDERED, rows // 8)]
         for number, row in enumerate(ordered):
             row.copy_(row.sort(dim=-1, descending=bool(number % 2)).values)
-    corner = max(rows // 4, min(elements.dim() - 1, 1))
-    elements[rows - corner :][..., columns - columns // 4 :] = 0
-    if elements.dim() > 1 and rows >= _SEVERAL_ROWS:
-        elements[rows - rows // _SEVERAL_ROWS :] = 0
-    elif elements.dim() > 1 and rows > 1:
+    if elements.dim() > 1 and 1 < rows < _SEVERAL_ROWS:
         elements[-1].mul_(_SMALLER)
+    _blank(elements)
+
+
+def _blank(elements: Tensor) -> None:
+    """A corner and, of several rows, the last eighth are zero."""
+    if elements.dim() < 2:
+        return
+    rows, columns = elements.shape[0], elements.shape[-1]
+    elements[rows - max(rows // 4, 1) :][..., columns - columns // 4 :] = 0
+    if rows >= _SEVERAL_ROWS:
+        elements[rows - rows // _SEVERAL_ROWS :] = 0
 
 
 def _make_small(elements: Tensor) -> None:
@@ -390,6 +398,7 @@ _CHANGES: dict[str, Callable[[Tensor], None]] = {
     "scaled": lambda elements: elements.mul_(100.0),
     "enlarged": lambda elements: elements.mul_(1.25),
     "unsigned": _arrange,
+    "blank": _blank,
     "small": _make_small,
     "shifted": _shift,
     "negative": _negate,

@@ -9,7 +9,8 @@ import torch
 from .answers import are_integers, floating, may_be_noise, same_value
 from .arena import Arena
 from .channel import WorkerError
-from .compare import CHOSEN, Comparison, compare
+from .compare import CHOSEN, compare
+from .comparison import Comparison
 from .device import Device
 from .expected import Expected, NanRule
 from .failures import lost_the_device

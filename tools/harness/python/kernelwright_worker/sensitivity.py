@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from .channel import WorkerError
-from .compare import compare, few_of
+from .compare import compare
+from .comparison import few_of
 from .device import Device
 from .draws import transform
 from .expected import Expected, Extent

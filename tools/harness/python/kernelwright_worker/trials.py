@@ -34,7 +34,7 @@ from .trees import encode, tensors_of
 
 #: Draws of finite inputs that are none of the problem's own.
 _ELSEWHERE = (
-    *("scaled", "structured", "unsigned", "small", "shifted", "negative", "biased", "blocked", "tiny", "uneven", "spiked"),
+    *("scaled", "structured", "unsigned", "blank", "small", "shifted", "negative", "biased", "blocked", "tiny", "uneven", "spiked"),
     *("masked", "skewed", "lower", "wide", "tied", "ranged", "raised"),
 )
 #: What an output that cancels counts as at least, as a part of what it is on the problem's own draw.
@@ -368,7 +368,7 @@ class Trials:
     def _ties_decide(self, kind: str, inputs: list[Any], baseline: Any) -> bool:
         """Whether integers or bools of the outputs change where a draw's ties are broken: equal rows and zeros make some that are nobody's fault."""
         breaking = [("nudged", 0)] if kind in ("structured", "unsigned") else []
-        if self._problem.orders and kind in ("structured", "unsigned", "special", "small", "tiny"):
+        if self._problem.orders and kind in ("structured", "unsigned", "blank", "special", "small", "tiny"):
             # Zeros have no last digits. Of two alone, one order is the one that there was.
             breaking += [("untied", 0), ("untied", 1)]
         exact = [tensor for tensor in tensors_of(baseline) if not (tensor.is_floating_point() or tensor.is_complex())]

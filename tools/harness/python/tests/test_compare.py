@@ -11,7 +11,8 @@ from support import DEVICES
 import torch
 
 from kernelwright_worker import tolerance
-from kernelwright_worker.compare import Comparison, compare
+from kernelwright_worker.compare import compare
+from kernelwright_worker.comparison import Comparison
 from kernelwright_worker.expected import Expected, NanRule
 from kernelwright_worker.tolerance import Precision, Scale
 
