@@ -65,6 +65,17 @@ pub(crate) struct Problem {
     rests: bool,
 }
 
+/// What the reference gives for a draw is something to go by.
+#[derive(Deserialize)]
+struct Answer {
+    /// Whether the draw decides what its kind is there for.
+    #[serde(default)]
+    decides: bool,
+    /// What of the outputs it is nothing to go by for.
+    #[serde(default)]
+    apart_from: Option<String>,
+}
+
 impl Problem {
     /// Loads `source` into a fresh trusted worker.
     pub(crate) async fn load(mut worker: Worker, source: &str, name: &str, setting: &Setting) -> Result<Self, EvaluateError> {
@@ -126,7 +137,10 @@ impl Problem {
         };
         Ok(match self.expect(entry, self.drawing_limit(draw.kind)).await? {
             Err(reason) => Err(format!("{}: {reason}", inputs.label)),
-            Ok(decides) => Ok(Inputs { decides, ..inputs }),
+            Ok(Answer { decides, apart_from }) => {
+                let label = apart_from.map_or(inputs.label.clone(), |what| format!("{}, apart from {what}", inputs.label));
+                Ok(Inputs { decides, label, ..inputs })
+            }
         })
     }
 
@@ -194,23 +208,23 @@ impl Problem {
         Ok(drawn.inputs(fds, &self.facts.structures))
     }
 
-    /// Computes the expected outputs of an entry, and says whether its draw decides what it is there for; the reason, where the reference cannot.
-    async fn expect(&mut self, entry: u32, limit: Duration) -> Result<Result<bool, String>, EvaluateError> {
+    /// Computes the expected outputs of an entry; the reason, where the reference cannot.
+    async fn expect(&mut self, entry: u32, limit: Duration) -> Result<Result<Answer, String>, EvaluateError> {
         #[derive(Deserialize)]
         struct Expected {
             #[serde(default)]
             skipped: Option<String>,
             #[serde(default)]
             rounding_decides: bool,
-            #[serde(default)]
-            decides: bool,
+            #[serde(flatten)]
+            answer: Answer,
         }
         let (expected, _): (Expected, _) = self.ask_within(limit, "expect", json!({"entry": entry}), &[]).await?;
         if expected.rounding_decides && self.facts.degenerate.is_none() {
             self.facts.degenerate = Some("inputs that differ in their last digits change its outputs as much as they are large".to_owned());
             self.note_degenerate();
         }
-        Ok(expected.skipped.map_or(Ok(expected.decides), Err))
+        Ok(expected.skipped.map_or(Ok(expected.answer), Err))
     }
 
     /// Computes what entries should give where a call is made on each of them in a row.

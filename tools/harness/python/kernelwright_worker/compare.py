@@ -119,10 +119,10 @@ def _compare_tensors(expected: Expected, baseline: Tensor, precise: Tensor, actu
         ("dtype", dtype_name(actual.dtype), dtype_name(baseline.dtype)),
         ("shape", list(actual.shape), list(baseline.shape)),
     ):
-        if got != wanted:
+        if got != wanted and not (what == "shape" and path in expected.free):
             result.add(path, f"{what} {got}, expected {wanted}")
             return
-    if baseline.numel() == 0:
+    if baseline.numel() == 0 or path in expected.free:
         return
     if overlaps(actual) and not overlaps(baseline):
         result.add(path, "elements that share memory, as in an expanded tensor; every element of the reference's has its own")

@@ -33,7 +33,7 @@ LABELS = {
     "blocked": "blocks of large and of small values",
     "structured": "equal rows, a block of zeros, rows in order, sign flips",
     "unsigned": "equal rows, a block of zeros, rows in order",
-    "blank": "a block of zeros",
+    "blank": "a block of zeros, and one of equal numbers",
     "special": "denormals, zeros, a NaN and an inf",
     "tiny": "denormals and zeros",
     "uneven": "all but a few elements far smaller",
@@ -243,10 +243,10 @@ def _arrange(elements: Tensor) -> None:
             row.copy_(row.sort(dim=-1, descending=bool(number % 2)).values)
     if elements.dim() > 1 and 1 < rows < _SEVERAL_ROWS:
         elements[-1].mul_(_SMALLER)
-    _blank(elements)
+    _zero_a_block(elements)
 
 
-def _blank(elements: Tensor) -> None:
+def _zero_a_block(elements: Tensor) -> None:
     """A corner and, of several rows, the last eighth are zero."""
     if elements.dim() < 2:
         return
@@ -254,6 +254,14 @@ def _blank(elements: Tensor) -> None:
     elements[rows - max(rows // 4, 1) :][..., columns - columns // 4 :] = 0
     if rows >= _SEVERAL_ROWS:
         elements[rows - rows // _SEVERAL_ROWS :] = 0
+
+
+def _blank(elements: Tensor) -> None:
+    """Zeros, and in the first rows, an eighth of several, the second half of each holds the number that the row begins with."""
+    _zero_a_block(elements)
+    if elements.dim() > 1 and elements.shape[0] >= _SEVERAL_ROWS:
+        equal = elements[: elements.shape[0] // _SEVERAL_ROWS]
+        equal[..., equal.shape[-1] // 2 :] = equal[..., :1].clone()
 
 
 def _make_small(elements: Tensor) -> None:

@@ -15,7 +15,7 @@ class NanRule(Enum):
 
     MUST_MATCH = "must match"
     #: In the draw with special values: a NaN is no answer. `0 * inf` is one for a matrix product and none for the row scaling equal to it.
-    #: The candidate's own may reach further than the reference's (`_share_of_spread` in `compare.py`); one that another value decides may not be lost, see
+    #: The candidate's own may reach further than the reference's (`_share_of_spread` in `compare_floats.py`); one that another value decides may not be lost, see
     #: `keeps_nan`.
     ANYTHING = "anything"
     #: In draws of finite inputs that are not the problem's own, which gives none: where sums overflow, or a logarithm is asked for what it is not
@@ -77,6 +77,8 @@ class Expected:
     is_replaceable: bool = False
     #: Whether the reference chooses elements.
     chooses: bool = False
+    #: The paths of tensors of which rounding decides what they hold: they may hold anything.
+    free: frozenset[str] = frozenset()
     #: Whether the forward pass of a problem that is trained overflows, in a draw that is none of the problem's own.
     overflows_forward: bool = False
     #: Whether exponentials of it saturate in such a draw: a backward pass that makes them anew from what they add up to is off by the digits of the largest

@@ -3,7 +3,8 @@
 The caller's next operator may begin then, and nobody waits for the device before it. Work that the call has left on another stream, and that the caller's
 stream does not wait for, may not have come to its end. The copies have a stream of their own, which waits for the caller's alone and whose work goes first:
 behind the caller's own it would wait for whatever had begun before. Every second call finds the caller's stream busy for a while: what has to wait for its
-inputs then begins no earlier than what the call does on that stream.
+inputs then begins no earlier than what the call does on that stream. The others find all other streams busy that torch hands out: work that is left on one of
+those, and that nothing waits for, would mostly come to its end in time otherwise.
 
 Only candidates that name streams or threads are asked: kernels that compare have to be loaded, which takes a tenth of a second, and nothing is gained in timed
 calls, which the device has to have finished.
@@ -12,6 +13,7 @@ calls, which the device has to have finished.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
@@ -27,13 +29,13 @@ _ELSEWHERE = re.compile(r"(?<!getCurrentCUDA)Stream\(|StreamCreate|StreamFromPoo
 _TIMES, _LEAST_NS, _MOST_NS = 4, 1_000_000, 8_000_000
 #: Of a GPU's clock, nearly.
 _CYCLES_PER_NS = 2
-#: Streams of this priority go before those of the usual one.
-_FIRST = -1
+#: Streams of this priority go before those of the usual one, of which torch hands out so many in turns.
+_FIRST, _STREAMS = -1, 32
 
 # Bound before any candidate is imported; those that switch streams are the extension's own, which take less time than a kernel.
 _current_stream, _record, _wait_event = torch.cuda.current_stream, torch.cuda.Event.record, torch.cuda.Stream.wait_event
 _stream_of, _set_stream = getattr(torch._C, "_cuda_getCurrentStream", None), getattr(torch._C, "_cuda_setStream", None)
-_clock = perf_counter_ns
+_clock, _sleep = perf_counter_ns, torch.cuda._sleep
 _clone, _detach, _fill = Tensor.clone, Tensor.detach, Tensor.fill_
 _same_bits, _window_of, _ordinary_tensors = same_bits, window_of, ordinary_tensors
 
@@ -47,42 +49,52 @@ class NextReader:
         self._callers: Any = None
         self._own: Any = None
         self._end_of_call: Any = None
+        self._others: list[Any] = []
         self._room = 0
         self._copies: list[tuple[Tensor, Tensor]] = []
         self._calls = 0
         self._began = self._took = 0
 
     def before_call(self) -> None:
-        """Notes the caller's stream, and keeps it busy every second time."""
+        """Notes the caller's stream, and keeps it busy every second time, all others in between."""
         self._copies = []
-        if not self._is_asked:
+        if not self._is_asked or _stream_of is None or _set_stream is None:
             return
         if self._own is None:
             self._own, self._end_of_call = torch.cuda.Stream(self._device.torch, priority=_FIRST), torch.cuda.Event()
+            self._others = [torch.cuda.Stream(self._device.torch) for _ in range(_STREAMS)]
         self._callers, self._room = _current_stream(self._device.torch), self._device.free_memory() or 0
         self._calls += 1
-        if self._calls % 2 == 0:
-            torch.cuda._sleep(_CYCLES_PER_NS * min(max(_TIMES * self._took, _LEAST_NS), _MOST_NS))
+        others = [stream for stream in self._others if stream != self._callers]
+        for stream in [self._callers] if self._calls % 2 == 0 else others:
+            self._on(stream, lambda: _sleep(_CYCLES_PER_NS * min(max(_TIMES * self._took, _LEAST_NS), _MOST_NS)))
         self._began = _clock()
+
+    def _on(self, stream: Any, work: Callable[[], None]) -> None:
+        """Does something while another stream is the current one."""
+        current = _stream_of(self._own.device_index)
+        _set_stream(stream_id=stream.stream_id, device_index=stream.device_index, device_type=stream.device_type)
+        try:
+            work()
+        finally:
+            _set_stream(stream_id=current[0], device_index=current[1], device_type=current[2])
 
     def after_call(self, outputs: Any) -> None:
         """Copies the outputs behind that stream's work, as far as there is room; the device is not waited for."""
-        if self._own is None or _stream_of is None or _set_stream is None:
+        if self._own is None:
             return
         self._took = _clock() - self._began
         _record(self._end_of_call, self._callers)
         _wait_event(self._own, self._end_of_call)
-        current = _stream_of(self._own.device_index)
-        _set_stream(stream_id=self._own.stream_id, device_index=self._own.device_index, device_type=self._own.device_type)
-        try:
-            for tensor in _ordinary_tensors(outputs):
-                if not tensor.is_cuda:
-                    continue
-                self._room -= 2 * tensor.numel() * tensor.dtype.itemsize
-                if self._room > 0:
-                    self._copies.append((_detach(tensor), _clone(_detach(tensor))))
-        finally:
-            _set_stream(stream_id=current[0], device_index=current[1], device_type=current[2])
+        self._on(self._own, lambda: self._copy(outputs))
+
+    def _copy(self, outputs: Any) -> None:
+        for tensor in _ordinary_tensors(outputs):
+            if not tensor.is_cuda:
+                continue
+            self._room -= 2 * tensor.numel() * tensor.dtype.itemsize
+            if self._room > 0:
+                self._copies.append((_detach(tensor), _clone(_detach(tensor))))
 
     def missed(self) -> int:
         """How many elements were written after they were copied: asked once the device has finished. The copies are no answers that anybody finds in freed

@@ -3,7 +3,7 @@
 The problem's own function says so where it returns what `torch.randint` gave. Then any such numbers are inputs that it may give, and those that tell
 most come in a draw of their own: the first and the last (a word taken for padding, a length of zero), multiples of the sizes that blocks have, what is
 just below a power of two, and the same ones several times (updates of one place that are lost). By chance they may come once in thousands of draws.
-What never comes is a row of nothing but the first, or the last; and where there are so many that all come anyway, the same extreme one in nearly all of
+What never comes is a row of nothing but the first, or the last, or an image that has neither; and where there are so many that all come anyway, the same extreme one in nearly all of
 a row or column, which is what sums of them have to hold.
 """
 
@@ -33,6 +33,8 @@ _FEWEST_ROWS = 8
 #: Of many numbers half are those that tell most, of up to so many all but these: they may be the borders of parts, which then are as large and as small as
 #: they can be.
 _FEW, _OTHERS_OF_FEW, _OTHERS = 256, 1 / 16, 1 / 2
+#: What of a range of so many numbers or more is neither near its first nor its last, as parts of it: an image without black or white.
+_WIDE, _INNER = 8, (1 / 4, 1 / 2)
 #: Blocks have this size, or a multiple of it.
 _BLOCK = 64
 #: What leaves the numbers what they are.
@@ -152,7 +154,7 @@ def ranged(inputs: list[Any], device: torch.device, seed: int, ranges: tuple[Ran
                 part = length // (_EXTREME if elements.dim() > 1 else _EXTREME_ALONE)
                 elements.narrow(dimension, numbers.randrange(length - part + 1), part).fill_(range_.largest())
             elements.copy_(torch.where(stays, drawn, elements))
-            _fill_rows(elements, range_, numbers)
+            _fill_slices(elements, range_, numbers, generator)
             return copy
         telling = torch.tensor(range_.telling(numbers))
         if count <= 2 * telling.numel():
@@ -162,15 +164,23 @@ def ranged(inputs: list[Any], device: torch.device, seed: int, ranges: tuple[Ran
         values = telling[torch.randint(telling.numel(), elements.shape, generator=generator)].to(device, elements.dtype)
         others = torch.rand(elements.shape, generator=generator) < (_OTHERS_OF_FEW if count <= _FEW else _OTHERS)
         elements.copy_(torch.where(others.to(device), elements, values))
-        _fill_rows(elements, range_, numbers)
+        _fill_slices(elements, range_, numbers, generator)
         return copy
 
     return map_tensors(inputs, changed)
 
 
-def _fill_rows(elements: Tensor, range_: Range, numbers: random.Random) -> None:
-    """One row holds nothing but the first number, and one nothing but the last: of words, nothing but padding."""
+def _fill_slices(elements: Tensor, range_: Range, numbers: random.Random, generator: torch.Generator) -> None:
+    """One row holds nothing but the first number, and one nothing but the last: of words, nothing but padding. Of several slices along the first dimension
+    another one has none of the numbers near the ends."""
+    slices = elements.shape[0] if elements.dim() > 1 else 1
+    inner = numbers.randrange(slices) if slices > 1 and range_.high - range_.low >= _WIDE else None
+    if inner is not None:
+        part = elements[inner]
+        low, high = (range_.low + int((range_.high - range_.low) * end) for end in _INNER)
+        part.copy_(torch.randint(low, high, part.shape, generator=generator).to(part.device, part.dtype))
     rows = elements.numel() // elements.shape[-1] if elements.dim() > 1 else 1
     if rows >= _FEWEST_ROWS:
-        for row, number in zip(numbers.sample(range(rows), 2), (range_.low, range_.high - 1)):
+        others = [row for row in range(rows) if row * slices // rows != inner]
+        for row, number in zip(numbers.sample(others, 2), (range_.low, range_.high - 1)):
             elements[indices_of(torch.tensor([row]), elements.shape[:-1])] = number

@@ -86,7 +86,7 @@ class Reference:
         #: Whether calls put other tensors into lists and dicts among their inputs.
         self.rebinds = False
         self._double = DoubleRuns(self, device)
-        self.sensitivity = Sensitivity(self, device, problem.orders)
+        self.sensitivity = Sensitivity(self, device, orders=problem.orders, decomposes=problem.decomposes)
 
     def _state(self) -> dict[str, Tensor]:
         uninitialised = nn.parameter.UninitializedTensorMixin

@@ -38,6 +38,10 @@ _ROUNDING_SECONDS = 20.0
 #: Whoever takes the first of several that are the same fills one place, where chance fills all: outputs are that much further apart. So many times it is
 #: left to chance.
 _OTHER_CHOICE, _CHOICES = 4.0, 4
+#: What takes the place of a zero, as a part of the largest.
+_NEXT_TO_NOTHING = 2.0**-20
+#: Numbers are apart by more than this part of themselves and of what is usual beside them; of 64 bits.
+_APART, _APART_DOUBLE = 1e-3, 1e-9
 
 
 class Runs(Protocol):
@@ -50,11 +54,11 @@ class Runs(Protocol):
 class Sensitivity:
     """Compares a reference's results with its own for what is nearly the same."""
 
-    def __init__(self, runs: Runs, device: Device, orders: bool) -> None:
+    def __init__(self, runs: Runs, device: Device, *, orders: bool, decomposes: bool) -> None:
         self._runs = runs
         self._device = device
-        #: Whether the problem sorts or chooses the largest.
-        self._orders = orders
+        #: Whether the problem sorts or chooses the largest, and whether it decomposes matrices.
+        self._orders, self._decomposes = orders, decomposes
 
     def repeats(self, inputs: list[Any], results: Any) -> bool:
         """Whether it gives these results again, within what a candidate may be off."""
@@ -104,6 +108,28 @@ class Sensitivity:
                 raise
             return False
 
+    def is_free_there(self, inputs: list[Any], baseline: Any, results: Any) -> bool:
+        """Whether results differ from the reference's only where its own are others once zeros are moved apart, where it decomposes matrices: a matrix of zeros
+        has any rotation for its own."""
+        if not self._decomposes:
+            return False
+        own, given = (list(leaves(value)) for value in (baseline, map_tensors(results, lambda tensor: tensor.to(self._device.torch))))
+        try:
+            runs = [list(leaves(self._runs.results(_without_zeros(inputs, seed)))) for seed in (0, 1)]
+        except WorkerError as error:
+            if lost_the_device(error):
+                raise
+            return False
+        is_any = False
+        for tensor, *others in zip(own, given, *runs, strict=False):
+            if any(other.shape != tensor.shape or other.dtype != tensor.dtype for other in others):
+                return False
+            wrong, *moved = (_apart(tensor, other) for other in others)
+            if bool((wrong & ~(moved[0] | moved[1])).any()):
+                return False
+            is_any |= bool(wrong.any())
+        return is_any and len(given) == len(own)
+
     def wavers_there(self, inputs: list[Any], baseline: Any, results: Any) -> bool:
         """Whether results have other integers than the reference's only where its own are others with other last digits, of the inputs or of what operators
         give: of several that are tied or nearly so, each order of adding up may choose another."""
@@ -150,6 +176,30 @@ class Sensitivity:
                     raise
                 return
             yield results
+
+
+def _without_zeros(inputs: list[Any], seed: int) -> list[Any]:
+    """The inputs with small random numbers in the place of zeros, in each tensor others."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def moved(tensor: Tensor) -> Tensor:
+        if not tensor.is_floating_point() or not tensor.numel():
+            return tensor
+        noise = torch.randn(tensor.shape, generator=generator).to(tensor.device, tensor.dtype)
+        return torch.where(tensor == 0, noise * (_NEXT_TO_NOTHING * tensor.abs().max()), tensor)
+
+    return map_tensors(inputs, moved)
+
+
+def _apart(baseline: Tensor, given: Tensor) -> Tensor:
+    """Which numbers differ by more than rounding does."""
+    b, g = real_parts(baseline), real_parts(given)
+    if not b.is_floating_point():
+        return b != g
+    least = _APART_DOUBLE if b.dtype == torch.float64 else _APART
+    finite = b[torch.isfinite(b)].abs().to(torch.float64)
+    size = float(finite.mean()) if finite.numel() else 0.0
+    return ~((b == g) | ((b - g).abs() <= least * (size + b.abs())) | (torch.isnan(b) & torch.isnan(g)))
 
 
 def _not_finite(tensor: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from . import lengths
-from .lengths import Lengths
+from .lengths import Borders, Lengths
 from .layout import can_scale, editable_copy, indices_of, same_bits
 from .ranges import INTEGERS, Range, ranged, tell
 from .structure import Structure
@@ -25,6 +25,8 @@ from .trees import floats_of, map_floats, map_tensors, tensors_of
 
 #: Integers that are the same in every draw are shuffled if there are so many.
 _MANY_INTEGERS = 16
+#: So many rows of them are the ends of edges, or coordinates: shuffled alike they would be the same edges.
+_ENDS = (2, 3)
 #: Integers that count from place to place, such as positions and page numbers, come in another order if there are so many in a row.
 _MANY_COUNTED = 8
 #: Borders that are this far apart can be moved and stay in order.
@@ -68,8 +70,8 @@ class Traits:
     constant_floats: tuple[bool, ...] = ()
     #: Which of them are one whole number, and tell nothing of what others are.
     numbers: tuple[bool, ...] = ()
-    #: Which of them may be lengths.
-    lengths: tuple[Lengths | None, ...] = ()
+    #: Which of them may be lengths, or borders.
+    lengths: tuple[Lengths | Borders | None, ...] = ()
     #: Whose rows are probabilities: none is below zero, and they add up to one.
     probabilities: tuple[bool, ...] = ()
     #: Bools of which a row may be empty, or full; and what is added to scores and closes places of them.
@@ -270,12 +272,18 @@ class Traits:
 
 def _fills(tensor: Tensor) -> bool:
     """Whether a tensor that is the same in every draw can be given other values: bools, floats of two bytes or more, and some integers."""
-    return tensor.numel() > 0 and (tensor.dtype == torch.bool or can_scale(tensor) and not tensor.is_complex() or _shuffles(tensor))
+    is_numeric = tensor.dtype == torch.bool or can_scale(tensor) and not tensor.is_complex()
+    return tensor.numel() > 0 and (is_numeric or _shuffles(tensor) or _is_flag(tensor))
 
 
 def _shuffles(tensor: Tensor) -> bool:
     """Whether it holds integers in no order, which may be indices: they are as good in another one. A few may be sizes, and offsets are in order."""
     return tensor.dtype in INTEGERS and tensor.dim() > 0 and tensor.numel() >= _MANY_INTEGERS and not bool((tensor[..., 1:] >= tensor[..., :-1]).all())
+
+
+def _is_flag(tensor: Tensor) -> bool:
+    """Whether all of many integers are zero, or all are one: a mask as tokenizers make it, or which of two kinds something is of."""
+    return tensor.dtype in INTEGERS and tensor.numel() >= _MANY_INTEGERS and int(tensor.min()) == int(tensor.max()) and int(tensor.max()) in (0, 1)
 
 
 def _is_number(tensor: Tensor) -> bool:
@@ -306,8 +314,16 @@ def _fill(tensor: Tensor, elements: Tensor, generator: torch.Generator) -> None:
         elements.sub_(int(torch.randint(1, int(tensor) // 2 + 1, (), generator=generator)))
         return
     if _shuffles(tensor):
-        order = torch.randperm(elements.shape[-1], generator=generator).to(elements.device)
-        elements.copy_(elements[..., order].clone())
+        rows = elements.unsqueeze(0) if elements.dim() != 2 or elements.shape[0] not in _ENDS else elements.unsqueeze(1)
+        for row in rows:
+            order = torch.randperm(row.shape[-1], generator=generator).to(elements.device)
+            row.copy_(row[..., order].clone())
+        return
+    if _is_flag(tensor):
+        flags = torch.randint(2, elements.shape, generator=generator)
+        # No row of a mask is empty.
+        flags[..., 0] = elements[..., 0].cpu()
+        elements.copy_(flags.to(elements.device, elements.dtype))
         return
     random_values = torch.rand(elements.shape, generator=generator).to(elements.device)
     if tensor.dtype == torch.bool:

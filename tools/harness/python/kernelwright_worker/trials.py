@@ -24,8 +24,10 @@ from .expected import NanRule
 from .failures import lost_the_device
 from .layout import Layout, can_scale, same_bits
 from .outputs import agree, leaves
+from .paths import named_tensors
 from .problem import Problem
 from .recipes import Recipe
+from .records import members
 from .reference import Expectation, Reference
 from .structure import Structure
 from .tolerance import Precision
@@ -259,12 +261,17 @@ class Trials:
             forward = floating(expectation.outputs.baseline["output"])
             expectation.outputs.overflows_forward = not all(bool(torch.isfinite(tensor).all()) for tensor in forward)
             expectation.outputs.saturates = self._problem.saturates and kind in ("scaled", "negative")
-        reason = None if kind == "problem" else no_answer(expectation.outputs.baseline, kind)
+        reason, apart_from = None if kind == "problem" else no_answer(expectation.outputs.baseline, kind), None
         if reason is None and (
             kind != "problem" and expectation.integers_differ
             or self._ties_decide(kind, self.base(entry), expectation.outputs.baseline)
         ):
-            reason = "rounding decides its integer outputs"
+            # Of equal rows there may be zeros alone, of which more is to be said.
+            free = None if kind in ("structured", "unsigned") or expectation.written else self._left_to_rounding(self.base(entry), expectation.outputs.baseline)
+            if free is None:
+                reason = "rounding decides its integer outputs"
+            else:
+                expectation.outputs.free, apart_from = free, "what rounding decides of its outputs"
         elif reason is None and kind in ("raised", "opposed"):
             reason = self._raised_decides(self.base(entry), expectation.outputs.baseline)
         elif reason is None and kind in ("scaled", "negative") and self._problem.trains and 0 in self._expected:
@@ -274,7 +281,7 @@ class Trials:
             self._expected[entry] = expectation
         worthless = kind == "problem" and is_rounding_alone(expectation.outputs)
         decides = reason is None and self._decides(kind, entry, expectation.outputs.baseline)
-        return {"skipped": reason, "rounding_decides": worthless, "decides": decides}
+        return {"skipped": reason, "rounding_decides": worthless, "decides": decides, "apart_from": apart_from}
 
     def bears_biases(self, inputs: list[Any], baseline: Any) -> bool:
         """Whether a draw with columns far above and below what they were says something."""
@@ -382,6 +389,28 @@ class Trials:
             return len(after) != len(exact) or not all(same_bits(a, b) for a, b in zip(exact, after))
 
         return any(map(changes, breaking))
+
+
+    def _left_to_rounding(self, inputs: list[Any], baseline: Any) -> frozenset[str] | None:
+        """The paths of integers, and of what is far from what it is where ties are broken; None where nothing is left, or a number that is no tensor."""
+        named = dict(named_tensors(baseline, "output"))
+        if len(named) < len(list(leaves(baseline))) or _holds_whole_numbers(baseline):
+            return None
+        free = {path for path, tensor in named.items() if not (tensor.is_floating_point() or tensor.is_complex())}
+        for broken, seed in (("nudged", 0), ("untied", 0), ("untied", 1)):
+            others = self._outputs(lambda: transform(inputs, broken, self._device.torch, seed)[0])
+            if others is None:
+                return None
+            moved = dict(named_tensors(others, "output"))
+            free.update(path for path, tensor in named.items() if path not in free and (path not in moved or self._reference.sensitivity.are_far(tensor, moved[path])))
+        return frozenset(free) if any(tensor.numel() for path, tensor in named.items() if path not in free) else None
+
+
+def _holds_whole_numbers(value: Any) -> bool:
+    """Whether an integer or a text is among outputs, outside of tensors."""
+    if isinstance(value, (bool, int, str)):
+        return True
+    return not isinstance(value, Tensor) and any(map(_holds_whole_numbers, members(value) or ()))
 
 
 def _are_alike(some: list[Any], others: list[Any]) -> bool:

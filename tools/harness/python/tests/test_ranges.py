@@ -100,9 +100,11 @@ class Ranges(unittest.TestCase):
             self.assertTrue(ranges.tell([tensor], (range_,)))
             (changed,) = ranges.ranged([tensor], torch.device("cpu"), 7, (range_,))
             extreme = changed == largest
-            first, last = 12, 1
+            first, last, inner = 1, 2, 12
+            width = range_.high - range_.low
+            self.assertTrue(bool((changed[inner] >= range_.low + width // 4).all() and (changed[inner] < range_.low + width // 2).all()))
             self.assertTrue(bool((changed[first] == range_.low).all() and (changed[last] == range_.high - 1).all()))
-            others = torch.tensor([row for row in range(20) if row not in (first, last)])
+            others = torch.tensor([row for row in range(20) if row not in (first, last, inner)])
             self.assertEqual([int((part.double().mean(dimension) > 0.8).sum()) for part, dimension in ((extreme, 1), (extreme[others], 0))], [5, 7])
             self.assertTrue(torch.equal(changed[others][~extreme[others]], tensor[others][~extreme[others]]))
             self.assertFalse(bool(extreme[others].all(1).all()))

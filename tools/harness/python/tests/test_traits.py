@@ -46,6 +46,8 @@ class LengthsOfInputs(unittest.TestCase):
         self.assertTrue(bool((few <= torch.tensor([90, 7, 33, 12])).all()) and bool((few >= torch.tensor([45, 4, 17, 6])).all()), few)
         (falling,) = self.varied(torch.tensor([90, 80, 70, 60, 50]))
         self.assertTrue(bool((falling.diff() <= 0).all()), falling)
+        (with_one,) = self.varied(torch.tensor([20, 17, 13, 9, 4, 1]))
+        self.assertTrue(with_one.tolist() != [20, 17, 13, 9, 4, 1] and int(with_one[-1]) == 1 and bool((with_one.diff() <= 0).all()), with_one)
         (parts,) = self.varied(torch.tensor([100, 8, 14, 6]))
         self.assertEqual((int(parts.sum()), parts.tolist() == [100, 8, 14, 6]), (128, False))
 
@@ -60,6 +62,8 @@ class LengthsOfInputs(unittest.TestCase):
             (torch.tensor([5, 7, 9]),),
             (torch.tensor([2, 0, 1]),),
             (torch.ones(8, dtype=torch.int64),),
+            (torch.tensor([0, 13, 40, 41, 128]), torch.tensor([27, 13, 1, 87])),
+            (torch.tensor([0, 13, 40, 41, 90]),),
             (torch.full((8,), -100),),
         ):
             self.assertTrue(all(map(torch.equal, inputs, self.varied(*inputs))), inputs)
@@ -67,7 +71,36 @@ class LengthsOfInputs(unittest.TestCase):
         self.assertTrue(int(longest) == 40 and bool((lengths < 40).any()))
 
 
+class BordersMove(unittest.TestCase):
+    def test_no_part_becomes_larger_than_the_largest_was(self) -> None:
+        for before in ([0, 13, 40, 41, 90, 100, 128], [0, 7, 7, 30, 64, 65, 96, 128], [0, 60, 64, 128]):
+            borders = torch.tensor(before, dtype=torch.int32)
+            inputs = [torch.randn(128, 4), borders]
+            traits = Traits.of(inputs, [inputs[0] + 1, borders])
+            self.assertIn("filled", traits.draws(inputs))
+            for seed in range(8):
+                (_x, moved), _skipped = draws.transform(inputs, "filled", torch.device("cpu"), seed, (), traits)
+                gaps = moved.diff()
+                self.assertTrue(bool((gaps >= 0).all()) and int(gaps.max()) <= int(borders.diff().max()), moved)
+                self.assertEqual((int(moved[0]), int(moved[-1]), moved.tolist() == before), (0, 128, False), moved)
+
+
 class Constants(unittest.TestCase):
+    def test_masks_of_integers_get_holes(self) -> None:
+        for value, dtype in ((1, torch.int64), (0, torch.int64), (1, torch.uint8)):
+            inputs = [torch.randn(8, 30), torch.full((8, 30), value, dtype=dtype), torch.full((8,), value, dtype=dtype), torch.full((4, 30), 2 + value, dtype=dtype)]
+            traits = Traits.of(inputs, [inputs[0] + 1, *inputs[1:]])
+            (_x, mask, few, _lengths), _skipped = draws.transform(inputs, "filled", torch.device("cpu"), 1, (), traits)
+            self.assertTrue(80 < int(mask.sum()) < 160 and bool((mask[:, 0] == value).all()) and mask.dtype == dtype, mask)
+            self.assertTrue(torch.equal(few, inputs[2]))
+
+    def test_ends_of_edges_are_others(self) -> None:
+        ends = torch.stack([torch.randperm(40), torch.randperm(40)])
+        inputs = [torch.randn(4), ends]
+        (_x, changed), _skipped = draws.transform(inputs, "filled", torch.device("cpu"), 1, (), Traits.of(inputs, [inputs[0] + 1, ends]))
+        before, after = (set(map(tuple, edges.t().tolist())) for edges in (ends, changed))
+        self.assertLess(len(before & after), 10)
+
     def test_what_is_the_same_in_every_draw_gets_other_values(self) -> None:
         inputs = [torch.randn(8, 8), torch.zeros(8, 8), torch.ones(64, dtype=torch.bool), torch.arange(4)]
         for name in DEVICES:
