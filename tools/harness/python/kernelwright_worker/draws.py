@@ -230,8 +230,8 @@ def _structure(elements: Tensor) -> None:
 
 
 def _arrange(elements: Tensor) -> None:
-    """The first quarter of the rows equals the first row, and a few rows in the middle are in order, or an eighth of a single one: what is largest then lies
-    together. Of a few rows the last one is smaller than others."""
+    """The first quarter of the rows equals the first row, the one after it has equal numbers, and a few rows in the middle are in order, or an eighth of a
+    single one: what is largest then lies together. Of a few rows the last one is smaller than others."""
     if elements.dim() == 0:
         return
     rows = elements.shape[0]
@@ -241,27 +241,35 @@ def _arrange(elements: Tensor) -> None:
         ordered = [elements[middle : middle + rows // 8]] if elements.dim() == 1 else elements[middle : middle + min(_ORDERED, rows // 8)]
         for number, row in enumerate(ordered):
             row.copy_(row.sort(dim=-1, descending=bool(number % 2)).values)
-    if elements.dim() > 1 and 1 < rows < _SEVERAL_ROWS:
+    if elements.dim() > 1 and rows >= _SEVERAL_ROWS:
+        _repeat_first(elements[rows // 4])
+    elif elements.dim() > 1 and rows > 1:
         elements[-1].mul_(_SMALLER)
     _zero_a_block(elements)
 
 
 def _zero_a_block(elements: Tensor) -> None:
-    """A corner and, of several rows, the last eighth are zero."""
+    """A corner and, of several rows, the last eighth are zero; of a matrix of several columns the last one, too."""
     if elements.dim() < 2:
         return
     rows, columns = elements.shape[0], elements.shape[-1]
     elements[rows - max(rows // 4, 1) :][..., columns - columns // 4 :] = 0
     if rows >= _SEVERAL_ROWS:
         elements[rows - rows // _SEVERAL_ROWS :] = 0
+    if elements.dim() == 2 and min(rows, columns) >= _SEVERAL_ROWS:
+        elements[:, -1] = 0
 
 
 def _blank(elements: Tensor) -> None:
-    """Zeros, and in the first rows, an eighth of several, the second half of each holds the number that the row begins with."""
-    _zero_a_block(elements)
+    """Zeros, and equal numbers in the first rows, an eighth of several."""
     if elements.dim() > 1 and elements.shape[0] >= _SEVERAL_ROWS:
-        equal = elements[: elements.shape[0] // _SEVERAL_ROWS]
-        equal[..., equal.shape[-1] // 2 :] = equal[..., :1].clone()
+        _repeat_first(elements[: elements.shape[0] // _SEVERAL_ROWS])
+    _zero_a_block(elements)
+
+
+def _repeat_first(rows: Tensor) -> None:
+    """The second half of each row holds the number that the row begins with."""
+    rows[..., rows.shape[-1] // 2 :] = rows[..., :1].clone()
 
 
 def _make_small(elements: Tensor) -> None:

@@ -39,6 +39,9 @@ _ELSEWHERE = (
     *("scaled", "structured", "unsigned", "blank", "small", "shifted", "negative", "biased", "blocked", "tiny", "uneven", "spiked"),
     *("masked", "skewed", "lower", "wide", "tied", "ranged", "raised"),
 )
+#: Draws that are left out as a whole where rounding decides integers: a block of zeros takes the place of equal rows, of which more is to be said, and
+#: a NaN, or what saturates, decides what is chosen.
+_OF_INTEGERS_ALONE = ("structured", "unsigned", "special", "raised", "opposed")
 #: What an output that cancels counts as at least, as a part of what it is on the problem's own draw.
 _FLOOR = 0.01
 #: The same of inputs that are all far below zero.
@@ -266,8 +269,8 @@ class Trials:
             kind != "problem" and expectation.integers_differ
             or self._ties_decide(kind, self.base(entry), expectation.outputs.baseline)
         ):
-            # Of equal rows there may be zeros alone, of which more is to be said.
-            free = None if kind in ("structured", "unsigned") or expectation.written else self._left_to_rounding(self.base(entry), expectation.outputs.baseline)
+            says_more = kind not in _OF_INTEGERS_ALONE and not expectation.written and not self._problem.trains
+            free = self._left_to_rounding(self.base(entry), expectation.outputs.baseline) if says_more else None
             if free is None:
                 reason = "rounding decides its integer outputs"
             else:
