@@ -242,7 +242,7 @@ def _arrange(elements: Tensor) -> None:
         for number, row in enumerate(ordered):
             row.copy_(row.sort(dim=-1, descending=bool(number % 2)).values)
     if elements.dim() > 1 and rows >= _SEVERAL_ROWS:
-        _repeat_first(elements[rows // 4])
+        _repeat_first(elements[rows // 4 : rows // 4 + 1])
     elif elements.dim() > 1 and rows > 1:
         elements[-1].mul_(_SMALLER)
     _zero_a_block(elements)
@@ -261,15 +261,17 @@ def _zero_a_block(elements: Tensor) -> None:
 
 
 def _blank(elements: Tensor) -> None:
-    """Zeros, and equal numbers in the first rows, an eighth of several."""
+    """Zeros, and equal numbers in the first slices, an eighth of several."""
     if elements.dim() > 1 and elements.shape[0] >= _SEVERAL_ROWS:
         _repeat_first(elements[: elements.shape[0] // _SEVERAL_ROWS])
     _zero_a_block(elements)
 
 
-def _repeat_first(rows: Tensor) -> None:
-    """The second half of each row holds the number that the row begins with."""
-    rows[..., rows.shape[-1] // 2 :] = rows[..., :1].clone()
+def _repeat_first(slices: Tensor) -> None:
+    """The second half of the first row of each slice holds the number that it begins with; of that row alone, as a matrix of such rows would be singular."""
+    rows = slices[(slice(None), *(0,) * (slices.dim() - 2))]
+    if rows.shape[-1] >= _SEVERAL_ROWS:
+        rows[:, rows.shape[-1] // 2 :] = rows[:, :1].clone()
 
 
 def _make_small(elements: Tensor) -> None:

@@ -100,7 +100,7 @@ class Judge:
         if not self._reference.sensitivity.repeats(inputs, baseline):
             return "the reference gives other outputs for it each time"
         if self._reference.sensitivity.is_free_there(inputs, baseline, results):
-            return "a matrix of zeros is decomposed, and any rotation of its own is right"
+            return "a matrix is decomposed that has many rotations of its own, of which any is right"
         if self._reference.sensitivity.is_as_sensitive(inputs, baseline, results):
             return "rounding decides: the reference gives outputs as far apart for inputs that differ in their last digits"
         return None

@@ -109,13 +109,14 @@ class Sensitivity:
             return False
 
     def is_free_there(self, inputs: list[Any], baseline: Any, results: Any) -> bool:
-        """Whether results differ from the reference's only where its own are others once zeros are moved apart, where it decomposes matrices: a matrix of zeros
-        has any rotation for its own."""
+        """Whether results differ from the reference's only where its own are others once last digits are changed or zeros moved apart, where it decomposes
+        matrices: a matrix of zeros has any rotation for its own, and one of which rows depend on each other has many."""
         if not self._decomposes:
             return False
         own, given = (list(leaves(value)) for value in (baseline, map_tensors(results, lambda tensor: tensor.to(self._device.torch))))
         try:
-            runs = [list(leaves(self._runs.results(_without_zeros(inputs, seed)))) for seed in (0, 1)]
+            others = [changed for seed in (0, 1) for changed in (_without_zeros(inputs, seed), transform(inputs, "nudged", self._device.torch, seed)[0])]
+            runs = [list(leaves(self._runs.results(changed))) for changed in others]
         except WorkerError as error:
             if lost_the_device(error):
                 raise
@@ -125,7 +126,7 @@ class Sensitivity:
             if any(other.shape != tensor.shape or other.dtype != tensor.dtype for other in others):
                 return False
             wrong, *moved = (_apart(tensor, other) for other in others)
-            if bool((wrong & ~(moved[0] | moved[1])).any()):
+            if bool((wrong & ~torch.stack(moved).any(0)).any()):
                 return False
             is_any |= bool(wrong.any())
         return is_any and len(given) == len(own)
