@@ -139,7 +139,7 @@ impl Problem {
             Err(reason) => Err(format!("{}: {reason}", inputs.label)),
             Ok(Answer { decides, apart_from }) => {
                 let label = apart_from.map_or(inputs.label.clone(), |what| format!("{}, apart from {what}", inputs.label));
-                Ok(Inputs { decides, label, ..inputs })
+                Ok(Inputs { label, decides, ..inputs })
             }
         })
     }

@@ -63,7 +63,8 @@ class Judge:
             result.mismatches[0]["detail"] += _IN_ORDER
         # Noise that makes no difference on the problem's own inputs may do so on others: that is nobody's fault.
         if self._trials.kind(entry) != "problem" and result.mismatches:
-            undecided = self._undecided(self._trials.base(entry), expectation.results(), [outputs, self._reference.of_written(after or self._trials.base(entry))], result)
+            results = [outputs, self._reference.of_written(after or self._trials.base(entry))]
+            undecided = self._undecided(self._trials.base(entry), expectation, results, result)
             if undecided is not None:
                 return {**Comparison().to_json(), "undecided": undecided}
         return result.to_json()
@@ -92,8 +93,9 @@ class Judge:
             comparisons.append(self._verify(call, arena, expected[key]))
         return comparisons
 
-    def _undecided(self, inputs: list[Any], baseline: Any, results: Any, found: Comparison) -> str | None:
+    def _undecided(self, inputs: list[Any], expectation: Expectation, results: Any, found: Comparison) -> str | None:
         """Why results that are not what is expected say nothing against a candidate, if so."""
+        baseline = expectation.results()
         if not may_be_noise(found):
             wavers = are_integers(found) and self._reference.sensitivity.wavers_there(inputs, baseline, results)
             return "rounding decides its integer outputs" if wavers else None
@@ -101,7 +103,7 @@ class Judge:
             return "the reference gives other outputs for it each time"
         if self._reference.sensitivity.is_free_there(inputs, baseline, results):
             return "a matrix is decomposed that has many rotations of its own, of which any is right"
-        if self._reference.sensitivity.is_as_sensitive(inputs, baseline, results):
+        if self._reference.sensitivity.is_as_sensitive(inputs, baseline, results, saturates=expectation.outputs.saturates):
             return "rounding decides: the reference gives outputs as far apart for inputs that differ in their last digits"
         return None
 
@@ -110,7 +112,7 @@ class Judge:
         their trials are."""
         if self._trials.kind(call["base"]) == "problem":
             return may_be_noise(found) and not self._reference.sensitivity.repeats(answer.inputs, expectation.results())
-        return expectation.integers_differ or self._undecided(answer.inputs, expectation.results(), results, found) is not None
+        return expectation.integers_differ or self._undecided(answer.inputs, expectation, results, found) is not None
 
     def compare_state(self, body: dict[str, Any], arena: Arena) -> dict[str, Any]:
         """What a candidate's first call has left in buffers of the problem's names, as far as it has such."""

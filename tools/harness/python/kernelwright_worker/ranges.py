@@ -164,10 +164,19 @@ def ranged(inputs: list[Any], device: torch.device, seed: int, ranges: tuple[Ran
         values = telling[torch.randint(telling.numel(), elements.shape, generator=generator)].to(device, elements.dtype)
         others = torch.rand(elements.shape, generator=generator) < (_OTHERS_OF_FEW if count <= _FEW else _OTHERS)
         elements.copy_(torch.where(others.to(device), elements, values))
+        if count <= _FEW and elements.dim() == 1:
+            _leave_a_gap(elements, range_, numbers)
         _fill_slices(elements, range_, numbers, generator)
         return copy
 
     return map_tensors(inputs, changed)
+
+
+def _leave_a_gap(elements: Tensor, range_: Range, numbers: random.Random) -> None:
+    """Makes numbers in some quarter of the range the number before it: the part between two borders is as large as that."""
+    width = (range_.high - range_.low) // 4
+    begin = numbers.randrange(range_.low, range_.high - width)
+    elements[(elements > begin) & (elements < begin + width)] = begin
 
 
 def _fill_slices(elements: Tensor, range_: Range, numbers: random.Random, generator: torch.Generator) -> None:

@@ -85,10 +85,11 @@ class Sensitivity:
         pairs = [(one, other) for one, other in zip(own, moved) if not (one.is_floating_point() or one.is_complex())]
         return any(one.shape != other.shape or int((one != other).sum()) > few_of(one.numel()) for one, other in pairs)
 
-    def is_as_sensitive(self, inputs: list[Any], baseline: Any, results: Any) -> bool:
+    def is_as_sensitive(self, inputs: list[Any], baseline: Any, results: Any, *, saturates: bool = False) -> bool:
         """Whether results are no further from the reference's than its own for inputs that differ in their last digits: where a softmax of large values
         saturates, say, rounding decides, and every order of adding up has its own. Where the largest are chosen, of which several have then become zero, or
-        one, no further than where those differ."""
+        one, no further than where those differ. Of gradients where an exponential `saturates` one change of last digits is no measure: it moves those near a tie,
+        of which others move with the next."""
         results = map_tensors(results, lambda tensor: tensor.to(self._device.torch))
         # Distances are those of what is finite; a NaN is no infinity, and infinities have signs.
         if not all(torch.equal(_not_finite(a), _not_finite(b)) for a, b in zip(leaves(baseline), leaves(results))):
@@ -100,7 +101,8 @@ class Sensitivity:
             return len(apart) == len(least) > 0 and all(a.typical <= times * b.typical and a.worst <= times * b.worst for a, b in zip(apart, least))
 
         try:
-            if is_within(self._runs.results(transform(inputs, "nudged", self._device.torch)[0])):
+            nudged = (self._runs.results(transform(inputs, "nudged", self._device.torch, seed)[0]) for seed in range(_CHOICES if saturates else 1))
+            if any(is_within(moved, _OTHER_CHOICE if saturates else 1.0) for moved in nudged):
                 return True
             return self._orders and any(is_within(moved, _OTHER_CHOICE) for moved in islice(self.rounded(inputs, saturated=True), _CHOICES))
         except WorkerError as error:
