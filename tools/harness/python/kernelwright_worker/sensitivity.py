@@ -142,7 +142,9 @@ class Sensitivity:
             return False
         left = {number: a != b for number, (a, b) in enumerate(pairs) if not (a.is_floating_point() or a.is_complex())}
         first = sum(int(wrong.sum()) for wrong in left.values())
-        for run, moved in enumerate(chain(self.rounded(inputs), self.nearby(inputs)) if first else (), 1):
+        # Of what has vanished, or come to one, several are tied exactly.
+        runs = chain(self.rounded(inputs, saturated=self._orders), self.nearby(inputs))
+        for run, moved in enumerate(runs if first else (), 1):
             others = list(leaves(moved))
             for number, wrong in left.items():
                 if len(others) == len(own) and others[number].shape == wrong.shape:

@@ -320,10 +320,10 @@ def _fill(tensor: Tensor, elements: Tensor, generator: torch.Generator) -> None:
             row.copy_(row[..., order].clone())
         return
     if _is_flag(tensor):
-        flags = torch.randint(2, elements.shape, generator=generator)
-        # No row of a mask is empty.
-        flags[..., 0] = elements[..., 0].cpu()
-        elements.copy_(flags.to(elements.device, elements.dtype))
+        # As padding has it, or numbers of graphs in a batch: in order, and no row is empty.
+        length, own = elements.shape[-1], int(tensor.max())
+        ends = torch.randint(1, length + 1, (*elements.shape[:-1], 1), generator=generator)
+        elements.copy_(torch.where(torch.arange(length) < ends, own, 1 - own).to(elements.device, elements.dtype))
         return
     random_values = torch.rand(elements.shape, generator=generator).to(elements.device)
     if tensor.dtype == torch.bool:

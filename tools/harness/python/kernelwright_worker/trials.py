@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain, islice
 from time import perf_counter_ns
 from typing import Any
 
@@ -42,6 +43,8 @@ _ELSEWHERE = (
 #: Draws that are left out as a whole where rounding decides integers: a block of zeros takes the place of equal rows, of which more is to be said, and
 #: a NaN, or what saturates, decides what is chosen.
 _OF_INTEGERS_ALONE = ("structured", "unsigned", "special", "raised", "opposed")
+#: In so many ways operators round otherwise, to see what follows from that.
+_ROUNDINGS = 4
 #: What an output that cancels counts as at least, as a part of what it is on the problem's own draw.
 _FLOOR = 0.01
 #: The same of inputs that are all far below zero.
@@ -393,20 +396,24 @@ class Trials:
 
         return any(map(changes, breaking))
 
-
     def _left_to_rounding(self, inputs: list[Any], baseline: Any) -> frozenset[str] | None:
-        """The paths of integers, and of what is far from what it is where ties are broken; None where nothing is left, or a number that is no tensor."""
+        """The paths of all outputs but values beside the integers that say where they are, such as those of the largest, if these stay what they are where last
+        digits change, ties are broken, or operators round otherwise. None where there are no such values, or a number that is no tensor."""
         named = dict(named_tensors(baseline, "output"))
         if len(named) < len(list(leaves(baseline))) or _holds_whole_numbers(baseline):
             return None
-        free = {path for path, tensor in named.items() if not (tensor.is_floating_point() or tensor.is_complex())}
-        for broken, seed in (("nudged", 0), ("untied", 0), ("untied", 1)):
-            others = self._outputs(lambda: transform(inputs, broken, self._device.torch, seed)[0])
+        places = {tensor.shape for tensor in named.values() if not (tensor.is_floating_point() or tensor.is_complex())}
+        stay = {path: tensor for path, tensor in named.items() if tensor.is_floating_point() and tensor.numel() and tensor.shape in places}
+        breaking = (("nudged", 0), ("untied", 0), ("untied", 1))
+        broken = (self._outputs(lambda: transform(inputs, kind, self._device.torch, seed)[0]) for kind, seed in breaking)
+        # Of what has vanished, or come to one, several are tied exactly.
+        rounded = (outputs for outputs, _written in islice(self._reference.sensitivity.rounded(inputs, saturated=True), _ROUNDINGS))
+        for others in chain(broken, rounded) if stay else ():
             if others is None:
                 return None
             moved = dict(named_tensors(others, "output"))
-            free.update(path for path, tensor in named.items() if path not in free and (path not in moved or self._reference.sensitivity.are_far(tensor, moved[path])))
-        return frozenset(free) if any(tensor.numel() for path, tensor in named.items() if path not in free) else None
+            stay = {path: tensor for path, tensor in stay.items() if path in moved and not self._reference.sensitivity.are_far(tensor, moved[path])}
+        return frozenset(named.keys() - stay.keys()) if stay else None
 
 
 def _holds_whole_numbers(value: Any) -> bool:
