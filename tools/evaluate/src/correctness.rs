@@ -114,7 +114,7 @@ pub(crate) async fn check(
         if inputs.decides && draws::DECISIVE.contains(&kind) {
             passed.decisive.push(kind);
         }
-        if draws::BEYOND.contains(&kind) {
+        if inputs.decides && draws::BEYOND.contains(&kind) {
             passed.beyond.push(kind);
         }
     }

@@ -286,7 +286,8 @@ class Trials:
         if reason is None:
             self._expected[entry] = expectation
         worthless = kind == "problem" and is_rounding_alone(expectation.outputs)
-        decides = reason is None and self._decides(kind, entry, expectation.outputs.baseline)
+        # Calls that are made of such a draw are compared as a whole.
+        decides = reason is None and apart_from is None and self._decides(kind, entry, expectation.outputs.baseline)
         return {"skipped": reason, "rounding_decides": worthless, "decides": decides, "apart_from": apart_from}
 
     def bears_biases(self, inputs: list[Any], baseline: Any) -> bool:
