@@ -146,6 +146,21 @@ class Sensitivity(unittest.TestCase):
             for wrong in (torch.zeros_like(x), x, torch.full_like(x, torch.nan), other[:, :8], baseline * 1.001):
                 self.assertFalse(made.sensitivity.is_as_sensitive([x], baseline, wrong))
 
+    def test_of_a_matrix_of_zeros_any_directions_are_right(self) -> None:
+        body = "        return torch.linalg.svd(x[:64, :64].reshape(64, 8, 8)).U\n"
+        for device in on_each_device():
+            made, (x,) = reference(HEAD + body + NORMAL, device)
+            x[:8] = 0
+            baseline = made.results([x])
+            outputs = baseline[0].clone()
+            outputs[0] = outputs[0].flip(-1)
+            self.assertTrue(made.sensitivity.is_free_there([x], baseline, [outputs, []]))
+            outputs[20] = outputs[20].flip(-1)
+            self.assertFalse(made.sensitivity.is_free_there([x], baseline, [outputs, []]), "the others have their own")
+            self.assertFalse(made.sensitivity.is_free_there([x], baseline, baseline), "there is nothing to excuse")
+            other, _inputs = reference(HEAD + "        return 2 * x\n" + NORMAL, device)
+            self.assertFalse(other.sensitivity.is_free_there([x], [2 * x, []], [3 * x, []]), "it decomposes nothing")
+
     def test_noise_is_what_last_digits_change_by_far_or_take_away(self) -> None:
         solves = "        return torch.linalg.solve(x[:32, :8] @ x[:32, :8].T + torch.eye(32, device=x.device), x[:32, :4])\n"
         fails = "        if 0 < (x[0] - 1).abs().max() < 0.1:\n            raise ValueError('not one')\n        return 2 * x\n"
