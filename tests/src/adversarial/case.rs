@@ -20,6 +20,8 @@ pub struct Case {
     pub name: String,
     /// Which problem it is a candidate for.
     pub problem: String,
+    /// That problem's file, read with the candidate: a tree that changes while a suite runs does not change the suite.
+    pub problem_source: String,
     /// What it is.
     pub kind: Kind,
     /// What it does.
@@ -85,12 +87,13 @@ pub enum CaseError {
     },
 }
 
-/// The cases for a backend, those of one problem together.
+/// The cases for a backend, those of one problem together. The folder `problems` is beside the cases' own.
 pub fn cases(folder: &Path, backend: Backend) -> Result<Vec<Case>, CaseError> {
+    let problems = folder.with_file_name("problems");
     let mut found = Vec::new();
     for family in entries(folder)? {
         for path in entries(&family)?.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "py")) {
-            found.push(Case::read(&path)?);
+            found.push(Case::read(&path, &problems)?);
         }
     }
     found.retain(|case: &Case| case.targets.contains(&backend));
@@ -104,6 +107,10 @@ pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, CaseError> {
     read.map_err(|source| CaseError::Read { path: folder.to_path_buf(), source })
 }
 
+fn text(path: &Path) -> Result<String, CaseError> {
+    std::fs::read_to_string(path).map_err(|source| CaseError::Read { path: path.to_path_buf(), source })
+}
+
 /// The lines `# key: value` at a file's beginning.
 pub(crate) fn header(source: &str) -> HashMap<&str, &str> {
     let lines = source.lines().map_while(|line| line.strip_prefix("# "));
@@ -111,8 +118,8 @@ pub(crate) fn header(source: &str) -> HashMap<&str, &str> {
 }
 
 impl Case {
-    fn read(path: &Path) -> Result<Self, CaseError> {
-        let source = std::fs::read_to_string(path).map_err(|source| CaseError::Read { path: path.to_path_buf(), source })?;
+    fn read(path: &Path, problems: &Path) -> Result<Self, CaseError> {
+        let source = text(path)?;
         let mut header = header(&source);
         let wrong = |key: &str, problem| CaseError::Header { path: path.to_path_buf(), key: key.to_owned(), problem };
         let mut take = |key: &'static str| header.remove(key);
@@ -132,9 +139,11 @@ impl Case {
             _ => return Err(wrong("target", "not cpu, cuda or both")),
         };
         let parts: Vec<_> = path.with_extension("").iter().rev().take(2).map(|part| part.to_string_lossy().into_owned()).collect();
+        let problem = need("problem", take("problem"))?;
         let case = Self {
             name: parts.into_iter().rev().collect::<Vec<_>>().join("/"),
-            problem: need("problem", take("problem"))?,
+            problem_source: text(&problems.join(format!("{problem}.py")))?,
+            problem,
             kind,
             mechanism: need("mechanism", take("mechanism"))?,
             timed: take("timed") == Some("yes"),

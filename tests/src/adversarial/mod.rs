@@ -35,7 +35,6 @@ pub struct Outcome {
 #[derive(Debug)]
 pub struct Bench {
     evaluator: Evaluator,
-    problems: PathBuf,
     target: Target,
 }
 
@@ -44,7 +43,7 @@ impl Bench {
     #[must_use]
     pub fn new(binary: PathBuf, python: PathBuf, cache: &Path, target: Target) -> Self {
         let settings = Settings { python: Some(python), cache_dir: cache.to_path_buf(), ..Settings::new(binary) };
-        Self { evaluator: Evaluator::new(settings), problems: crate::repository().join("tests/adversarial/problems"), target }
+        Self { evaluator: Evaluator::new(settings), target }
     }
 
     /// Evaluates one case and compares its verdict with the expected ones.
@@ -64,12 +63,11 @@ impl Bench {
     }
 
     async fn evaluate(&self, case: &Case) -> Result<Evaluation, Box<dyn std::error::Error + Send + Sync>> {
-        let name = format!("{}.py", case.problem);
         let limit = case.limit.unwrap_or(Duration::from_secs(90));
         let limits = Limits { build: limit.max(Duration::from_secs(2)), run: limit, time: limit, ..Limits::default() };
         let request = EvaluateRequest {
-            problem_source: tokio::fs::read_to_string(self.problems.join(&name)).await?,
-            problem_name: name,
+            problem_source: case.problem_source.clone(),
+            problem_name: format!("{}.py", case.problem),
             candidate_source: case.source.clone(),
             target: self.target,
             options: Options {
