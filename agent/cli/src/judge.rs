@@ -5,10 +5,10 @@ use kernelwright_evaluate::{BaselineChoice, EvaluateError, EvaluateRequest, Eval
 use kernelwright_protocol::{BaselineKind, Evaluation, Target};
 use serde_json::{Map, Value, json};
 
+use crate::built_in::{evaluate_settings, executable};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::settings::Settings;
-use crate::verbs::{executable, serve};
 
 /// The tool that gives verdicts, on every server that can take the place of ours.
 const TOOL: &str = "evaluate_kernel";
@@ -57,7 +57,7 @@ impl Judge {
     pub async fn open(settings: &Settings) -> Result<Self, Failure> {
         let executable = executable()?;
         let Some(spec) = settings.replaced_evaluator(&executable)? else {
-            return Ok(Self::BuiltIn(Evaluator::new(serve::evaluate_settings(settings, executable))));
+            return Ok(Self::BuiltIn(Evaluator::new(evaluate_settings(settings, executable))));
         };
         let log = settings.cache.join("logs").join(format!("server-{}-{}.log", spec.name, std::process::id()));
         let server = ToolServer::start(spec, &log, TOOL).await.map_err(JudgeError::Server)?;

@@ -1,6 +1,7 @@
 //! The `kernelwright` executable: arguments, settings, progress and exit codes, over the engine and the tool servers.
 
 mod args;
+mod built_in;
 mod continuation;
 mod environment;
 mod exit;

@@ -8,8 +8,9 @@ use kernelwright_protocol::{
     ArchCompilation, Compilation, CompilationStatus, CompileOutcome, Compiled, Diagnostics, KernelCompilation, KernelFigures, Part,
 };
 
-use super::{Context, executable, read_source, runtime, serve};
+use super::{Context, read_source, runtime};
 use crate::args::Compile;
+use crate::built_in::{evaluate_settings, executable};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -23,7 +24,7 @@ pub fn run(context: &Context, args: &Compile) -> Result<Exit, Failure> {
         targets: args.arch.clone(),
     };
     let printer = context.printer;
-    let compiler = KernelCompiler::new(serve::evaluate_settings(&settings, executable()?));
+    let compiler = KernelCompiler::new(evaluate_settings(&settings, executable()?));
     let say = move |message: &str| {
         if printer.stderr_is_terminal || printer.verbosity > Verbosity::Normal {
             printer.say(printer.on_stderr(Tone::Faint, message));

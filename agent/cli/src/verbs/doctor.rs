@@ -13,8 +13,9 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
-use super::{Context, executable, runtime};
+use super::{Context, runtime};
 use crate::args::Doctor;
+use crate::built_in::executable;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::printer::Tone;

@@ -11,7 +11,7 @@ mod profile;
 mod report;
 mod resume;
 mod runs;
-pub mod serve;
+mod serve;
 mod session;
 mod suite;
 
@@ -111,11 +111,6 @@ fn log_filter(verbosity: Verbosity) -> &'static str {
 /// The runtime of the verbs that wait for something.
 fn runtime() -> Result<Runtime, Failure> {
     Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
-}
-
-/// This program's own file: tool servers and sandboxes are started from it.
-pub fn executable() -> Result<PathBuf, Failure> {
-    std::env::current_exe().map_err(|error| Failure::new(Exit::Unexpected, format!("cannot find this program's own file: {error}")))
 }
 
 /// The longest source that is read, in bytes: a device has no end.

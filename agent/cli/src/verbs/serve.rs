@@ -1,15 +1,13 @@
 //! `kernelwright serve`: one of the tool servers in this process.
 
-use std::path::PathBuf;
-
 use kernelwright_server::Transport;
 
-use super::{Context, executable, knowledge, runtime};
+use super::{Context, runtime};
 use crate::args::{Serve, ServerName};
+use crate::built_in::{evaluate_settings, executable, library_settings, profile_settings};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::printer::Verbosity;
-use crate::settings::Settings;
 
 pub fn run(context: &Context, args: &Serve) -> Result<Exit, Failure> {
     let default = if context.printer.verbosity > Verbosity::Normal { "info,kernelwright=debug" } else { "warn,kernelwright=info" };
@@ -25,7 +23,7 @@ pub fn run(context: &Context, args: &Serve) -> Result<Exit, Failure> {
         match args.server {
             ServerName::Evaluate => kernelwright_evaluate::serve(evaluate_settings(&settings, helper), transport).await,
             ServerName::Profile => kernelwright_profile::serve(profile_settings(&settings, helper), transport).await,
-            ServerName::Knowledge => kernelwright_knowledge::serve(knowledge::library_settings(&settings), transport).await,
+            ServerName::Knowledge => kernelwright_knowledge::serve(library_settings(&settings), transport).await,
         }
     });
     // A blocked read of stdin must not keep the process.
@@ -34,34 +32,4 @@ pub fn run(context: &Context, args: &Serve) -> Result<Exit, Failure> {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
         Failure::new(Exit::ToolServer, format!("{error}{cause}")).hint(error.hint())
     })
-}
-
-/// The evaluator that the settings describe.
-pub fn evaluate_settings(settings: &Settings, helper: PathBuf) -> kernelwright_evaluate::Settings {
-    let evaluate = &settings.evaluate;
-    let usual = kernelwright_evaluate::Settings::new(helper);
-    kernelwright_evaluate::Settings {
-        python: evaluate.python.clone(),
-        cache_dir: settings.cache.clone(),
-        threads: evaluate.threads,
-        command: evaluate.command.clone(),
-        limits: kernelwright_evaluate::Limits {
-            build: evaluate.build_limit,
-            run: evaluate.run_limit,
-            time: evaluate.time_limit,
-            ..usual.limits
-        },
-        ..usual
-    }
-}
-
-/// What takes profiles as the settings describe.
-pub fn profile_settings(settings: &Settings, helper: PathBuf) -> kernelwright_profile::Settings {
-    let evaluate = &settings.evaluate;
-    kernelwright_profile::Settings {
-        python: evaluate.python.clone(),
-        cache_dir: settings.cache.clone(),
-        threads: evaluate.threads,
-        ..kernelwright_profile::Settings::new(helper)
-    }
 }

@@ -6,8 +6,9 @@ use kernelwright_engine::{EngineError, Outcome, Setup, StopToken};
 use kernelwright_model::ClientSettings;
 use kernelwright_search::Record;
 
-use super::{Context, executable, runtime};
+use super::{Context, runtime};
 use crate::args::RunFlags;
+use crate::built_in::executable;
 use crate::continuation;
 use crate::exit::Exit;
 use crate::failure::Failure;

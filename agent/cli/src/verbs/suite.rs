@@ -7,8 +7,9 @@ use kernelwright_evaluate::{BaselineChoice, Options};
 use kernelwright_protocol::Nanoseconds;
 use serde_json::json;
 
-use super::{Context, executable, runtime};
+use super::{Context, runtime};
 use crate::args::{Chosen, Suite as Args, SuiteRun, SuiteVerb};
+use crate::built_in::executable;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt;

@@ -8,11 +8,12 @@ use serde_json::json;
 
 use super::{home, library};
 use crate::args::Add;
+use crate::built_in::executable;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::printer::{Printer, Tone, Verbosity, counted};
 use crate::settings::Settings;
-use crate::verbs::{Context, executable};
+use crate::verbs::Context;
 
 /// How often a person is told how far it is.
 const BEAT: Duration = Duration::from_millis(500);

@@ -9,12 +9,13 @@ mod list;
 mod new;
 mod search;
 
-use kernelwright_knowledge::{BuiltIn, LessonError, Library, LibraryError};
+use kernelwright_knowledge::{LessonError, Library, LibraryError};
 use kernelwright_packs::{Home, HomeError, PackError, Problem, export_built_in};
 use serde_json::json;
 
 use super::Context;
 use crate::args::{Knowledge, KnowledgeVerb};
+use crate::built_in::library_settings;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::printer::{Printer, Tone};
@@ -35,16 +36,6 @@ pub fn run(context: &Context, args: &Knowledge) -> Result<Exit, Failure> {
         KnowledgeVerb::Eval { questions, pack, json } => eval::run(context, &settings, questions, pack.as_deref(), *json),
         KnowledgeVerb::Lessons(args) => lessons::run(context, &settings, args),
         KnowledgeVerb::Index { id, json } => index::run(context, &settings, id.as_deref(), *json),
-    }
-}
-
-/// The library that the settings describe.
-pub fn library_settings(settings: &Settings) -> kernelwright_knowledge::Settings {
-    kernelwright_knowledge::Settings {
-        built_in: BuiltIn::Included,
-        packs: settings.packs.clone(),
-        home: Some(settings.pack_home.clone()),
-        cache_dir: Some(settings.cache.clone()),
     }
 }
 

@@ -7,8 +7,9 @@ use std::path::Path;
 use kernelwright_profile::{ProfileRequest, Profiles, Reading};
 use serde_json::{Value, json};
 
-use super::{Context, executable, read_source, runtime, serve};
+use super::{Context, read_source, runtime};
 use crate::args::Profile;
+use crate::built_in::{executable, profile_settings};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -17,7 +18,7 @@ use crate::settings::Settings;
 
 pub fn run(context: &Context, args: &Profile) -> Result<Exit, Failure> {
     let settings = context.settings(&args.flags())?;
-    let profiles = Profiles::new(serve::profile_settings(&settings, executable()?));
+    let profiles = Profiles::new(profile_settings(&settings, executable()?));
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
         tokio::select! {
