@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .answers import are_integers, floating, may_be_noise, same_value
+from .answers import floating, has_integers, may_be_noise, same_value
 from .arena import Arena
 from .channel import WorkerError
 from .compare import CHOSEN, compare
@@ -97,7 +97,7 @@ class Judge:
         """Why results that are not what is expected say nothing against a candidate, if so."""
         baseline = expectation.results()
         if not may_be_noise(found):
-            wavers = are_integers(found) and self._reference.sensitivity.wavers_there(inputs, baseline, results)
+            wavers = has_integers(found) and self._reference.sensitivity.wavers_there(inputs, baseline, results)
             return "rounding decides its integer outputs" if wavers else None
         if not self._reference.sensitivity.repeats(inputs, baseline):
             return "the reference gives other outputs for it each time"

@@ -4,7 +4,7 @@ give. A candidate that differs by no more is not wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from time import perf_counter
 from typing import Any, Protocol
@@ -21,7 +21,7 @@ from .expected import Expected, Extent
 from .failures import lost_the_device
 from .outputs import distances, leaves
 from .rounding import Rounding
-from .tolerance import real_parts
+from .tolerance import Distance, real_parts
 from .trees import map_tensors, tensors_of
 
 #: Runs that have to agree with the one before them.
@@ -135,27 +135,27 @@ class Sensitivity:
 
     def wavers_there(self, inputs: list[Any], baseline: Any, results: Any) -> bool:
         """Whether results have other integers than the reference's only where its own are others with other last digits, of the inputs or of what operators
-        give: of several that are tied or nearly so, each order of adding up may choose another."""
+        give: of several that are tied or nearly so, each order of adding up may choose another. What else is off may follow from those, as a mean over what was
+        chosen does, by no more than some times what it moves in such runs."""
         own, given = (list(leaves(value)) for value in (baseline, map_tensors(results, lambda tensor: tensor.to(self._device.torch))))
-        pairs = list(zip(own, given))
-        if len(own) != len(given) or any(a.shape != b.shape or a.dtype != b.dtype for a, b in pairs):
+        if len(own) != len(given) or any(a.shape != b.shape or a.dtype != b.dtype for a, b in zip(own, given)):
             return False
-        left = {number: a != b for number, (a, b) in enumerate(pairs) if not (a.is_floating_point() or a.is_complex())}
-        first = sum(int(wrong.sum()) for wrong in left.values())
+        left = _Unexcused(own, given, self._agree)
+        first = left.integers()
         # Of what has vanished, or come to one, several are tied exactly.
         runs = chain(self.rounded(inputs, saturated=self._orders), self.nearby(inputs))
         for run, moved in enumerate(runs if first else (), 1):
-            others = list(leaves(moved))
-            for number, wrong in left.items():
-                if len(others) == len(own) and others[number].shape == wrong.shape:
-                    wrong &= others[number] == own[number]
-            count = sum(int(wrong.sum()) for wrong in left.values())
-            if not count:
+            left.look_at(list(leaves(moved)))
+            if left.is_nothing():
                 return True
             # Ties show in most runs: a mistake does not have to wait for all of them.
-            if run == _FIRST_RUNS and 2 * count > first:
+            if run == _FIRST_RUNS and 2 * left.integers() > first:
                 return False
         return False
+
+    def _agree(self, first: Tensor, second: Tensor) -> bool:
+        expected = Expected(first, first, extent=Extent.FIRST_MISMATCH, precision=self._device.precision)
+        return not compare(expected, second, "output").mismatches
 
     def nearby(self, *calls: list[Any]) -> Iterator[Any]:
         """Results for inputs whose last digits differ, each time others."""
@@ -181,6 +181,46 @@ class Sensitivity:
                     raise
                 return
             yield results
+
+
+class _Unexcused:
+    """What is wrong with results and no other run of the reference excuses: integers that are the same in all of them, and numbers that are further off than
+    these move."""
+
+    def __init__(self, own: list[Tensor], given: list[Tensor], agree: Callable[[Tensor, Tensor], bool]) -> None:
+        self._own = own
+        pairs = {number: (a, b) for number, (a, b) in enumerate(zip(own, given))}
+        exact = {number for number, (a, _b) in pairs.items() if not (a.is_floating_point() or a.is_complex())}
+        self._wrong = {number: pairs[number][0] != pairs[number][1] for number in exact}
+        floating = {number: pair for number, pair in pairs.items() if number not in exact and not agree(*pair)}
+        self._off = {number: _distance(*pair) for number, pair in floating.items()}
+        self._reach = dict.fromkeys(floating, (0.0, 0.0))
+        self._has_others = any(not torch.equal(_not_finite(a), _not_finite(b)) for a, b in floating.values())
+
+    def integers(self) -> int:
+        """How many integers are left."""
+        return sum(int(wrong.sum()) for wrong in self._wrong.values())
+
+    def look_at(self, others: list[Tensor]) -> None:
+        """Takes another run into account; one of another form says nothing."""
+        if [other.shape for other in others] != [tensor.shape for tensor in self._own]:
+            return
+        for number, wrong in self._wrong.items():
+            wrong &= others[number] == self._own[number]
+        for number, (typical, worst) in self._reach.items():
+            moved = _distance(self._own[number], others[number])
+            self._reach[number] = max(typical, moved.typical), max(worst, moved.worst)
+
+    def is_nothing(self) -> bool:
+        """Whether all is excused."""
+        if self._has_others or self.integers():
+            return False
+        reached = ((self._off[number], typical, worst) for number, (typical, worst) in self._reach.items())
+        return all(off.typical <= _OTHER_CHOICE * typical and off.worst <= _OTHER_CHOICE * worst for off, typical, worst in reached)
+
+
+def _distance(first: Tensor, second: Tensor) -> Distance:
+    return Distance.between(real_parts(first), real_parts(second))
 
 
 def _without_zeros(inputs: list[Any], seed: int) -> list[Any]:

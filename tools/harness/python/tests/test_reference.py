@@ -194,6 +194,19 @@ class Sensitivity(unittest.TestCase):
                 self.assertFalse(made.sensitivity.wavers_there(inputs, baseline, [[other, other], []]), "there is more than was asked for")
                 self.assertFalse(made.sensitivity.wavers_there(inputs, baseline, baseline), "there is nothing to excuse")
 
+    def test_what_follows_from_integers_at_ties_may_be_as_far_off_as_they_make_it(self) -> None:
+        body = "        gates = torch.softmax(400 * x[:, :16], -1)\n        chosen = gates.topk(2).indices\n        return chosen, chosen.float().mean()\n"
+        for device in on_each_device():
+            made, (x,) = reference(HEAD + body + NORMAL, device)
+            baseline = made.results([x])
+            chosen = 15 - torch.softmax(400 * x[:, :16], -1).flip(-1).sort(dim=-1, descending=True, stable=True).indices[:, :2]
+            self.assertFalse(torch.equal(chosen, baseline[0][0]))
+            mean = chosen.float().mean()
+            self.assertTrue(made.sensitivity.wavers_there([x], baseline, [(chosen, mean), []]))
+            self.assertFalse(made.sensitivity.wavers_there([x], baseline, [(chosen, mean + 50), []]), "further than ties take it")
+            self.assertFalse(made.sensitivity.wavers_there([x], baseline, [(chosen, mean / 0), []]), "not a number, or none that is finite")
+            self.assertFalse(made.sensitivity.wavers_there([x], baseline, [(15 - chosen, mean), []]), "other integers than ties make")
+
     def test_what_is_not_finite_is_so_in_the_same_way(self) -> None:
         for device in on_each_device():
             made, (x,) = reference(HEAD + "        return torch.cat([x / 0, 0 * x / 0])\n" + NORMAL, device)
