@@ -30,6 +30,8 @@ pub(crate) enum DrawKind {
     /// Where few numbers come of many inputs: a few elements decide.
     Uneven,
     Spiked,
+    /// There, too: the problem's own values in other places, so that no sample stands for all of them.
+    Sifted,
     /// Where inputs are the same in every draw: other values in those.
     Filled,
     /// Where there are masks: an empty row, some full and some padded ones.
@@ -73,6 +75,7 @@ impl DrawKind {
             Self::Tiny => "tiny",
             Self::Uneven => "uneven",
             Self::Spiked => "spiked",
+            Self::Sifted => "sifted",
             Self::Filled => "filled",
             Self::Masked => "masked",
             Self::Skewed => "skewed",
@@ -118,7 +121,7 @@ pub(crate) fn plan(trials: NonZeroU32, facts: &Facts) -> Vec<Draw> {
 }
 
 /// Draws that decide what the problem's own do not: what a reduction comes to, and whether inputs are read that are always the same.
-pub(crate) const DECISIVE: [DrawKind; 3] = [DrawKind::Uneven, DrawKind::Spiked, DrawKind::Filled];
+pub(crate) const DECISIVE: [DrawKind; 4] = [DrawKind::Uneven, DrawKind::Spiked, DrawKind::Sifted, DrawKind::Filled];
 
 /// Draws beyond the range of the problem's own.
 pub(crate) const BEYOND: [DrawKind; 2] = [DrawKind::Scaled, DrawKind::Shifted];

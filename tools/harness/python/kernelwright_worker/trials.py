@@ -25,7 +25,7 @@ from .expected import NanRule
 from .failures import lost_the_device
 from .layout import Layout, can_scale, same_bits
 from .outputs import agree, leaves
-from .paths import named_tensors
+from .paths import GRADIENTS, named_tensors
 from .problem import Problem
 from .recipes import Recipe
 from .records import members
@@ -266,7 +266,7 @@ class Trials:
         if kind != "problem" and self._problem.trains:
             forward = floating(expectation.outputs.baseline["output"])
             expectation.outputs.overflows_forward = not all(bool(torch.isfinite(tensor).all()) for tensor in forward)
-            expectation.outputs.saturates = self._problem.saturates and kind in ("scaled", "negative")
+            expectation.outputs.saturates = self._problem.saturates and kind == "scaled"
         reason, apart_from = None if kind == "problem" else no_answer(expectation.outputs.baseline, kind), None
         if reason is None and (
             kind != "problem" and expectation.integers_differ
@@ -283,6 +283,11 @@ class Trials:
         elif reason is None and kind in ("scaled", "negative") and self._problem.trains and 0 in self._expected:
             before = self._expected[0].outputs.baseline
             reason = "gradients vanish, and rounding decides what is left of them" if gradients_vanish(expectation.outputs.baseline, before) else None
+            if reason is None and kind == "negative" and self._problem.saturates:
+                # Exponents are so large that their last digits decide what exponentials come to.
+                named = named_tensors(expectation.outputs.baseline, "output")
+                expectation.outputs.free = frozenset(path for path, _tensor in named if path.startswith(GRADIENTS))
+                apart_from = "gradients, as exponentials saturate"
         if reason is None:
             self._expected[entry] = expectation
         worthless = kind == "problem" and is_rounding_alone(expectation.outputs)

@@ -43,7 +43,7 @@ _LARGE_REST = 4
 _AFTER_TRIALS = ("baseline", "verify")
 #: Draws that suit a problem whose outputs are few numbers of many. A look at 128 of a million elements meets a far larger one of seven in one draw of 1,200,
 #: and is right then: not twice.
-_OF_REDUCTIONS = ("uneven", "spiked", "spiked")
+_OF_REDUCTIONS = ("uneven", "spiked", "spiked", "sifted")
 #: What is asked of a problem that is loaded: of its trials, and of all of it.
 _OF_TRIALS = ("draw", "redraw", "share", "vary", "expect", "expect_in_a_row")
 _ON_LOADED = (

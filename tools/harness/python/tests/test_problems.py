@@ -433,6 +433,7 @@ def get_inputs():
         loaded, _fds = self.load(trusted, WRITTEN, "cpu")
         self.assertIn("uneven", loaded["more_draws"])
         self.assertEqual(loaded["more_draws"].count("spiked"), 2, "a look at a few elements may meet a far larger one once")
+        self.assertEqual(loaded["more_draws"].count("sifted"), 1)
         trusted.request("draw", entry=0, seed=3, kind="problem")
         self.assertEqual(trusted.ask("vary", seed=3), {"names": ["scale"]})
 

@@ -255,6 +255,23 @@ class Draws(unittest.TestCase):
         self.assertEqual([round(1 / float(tensor[-1])) for tensor in made], [1, 2, 3])
         self.assertTrue(all(float(tensor[-1]) == float(tensor.max()) for tensor in made))
 
+    def test_no_sample_stands_for_values_that_have_changed_places(self) -> None:
+        for name in DEVICES:
+            generator = torch.Generator().manual_seed(0)
+            for shape in ((1024, 512), (64, 96, 160), (500_000,)):
+                given = torch.randn(shape, generator=generator).to(name)
+                (sifted,), skipped = draws.transform([given], "sifted", torch.device(name), seed=5)
+                self.assertIsNone(skipped)
+                self.assertTrue(torch.equal(sifted.flatten().sort().values, given.flatten().sort().values), "they are the same values")
+                for sample in (sifted[::2], sifted[::8], sifted[: len(sifted) // 2], sifted[..., ::8]):
+                    off = float(sample.square().square().mean() / sifted.square().square().mean())
+                    self.assertLess(off, 0.985, "what is usual is usual in samples")
+                    self.assertLess(abs(float(sample.mean())), 0.03)
+                    self.assertLess(abs(float(sample.std()) - 1), 0.05)
+        others = [torch.randn(200), torch.randn(1, 1), torch.tensor(1.0), torch.randn(64, 64, dtype=torch.complex64), torch.ones(0, 4)]
+        for given, sifted in zip(others, draws.transform(others, "sifted", DEVICES[0])[0]):
+            self.assertTrue(torch.equal(given, sifted))
+
     def test_what_changes_in_place_lies_in_a_row_or_anywhere(self) -> None:
         x = torch.randn(256, 768)
         for kind, count, factor in (("touched", 384, 0.75), ("raised", 64, 100.0), ("opposed", 3, -100.0), ("flipped", 384, -1.0)):
