@@ -11,16 +11,18 @@ use crate::ahead::{Ahead, Attempt};
 use crate::baselines::{self, Reload};
 use crate::candidate::{Call, Candidate};
 use crate::draws::{self, Draw, DrawKind};
-use crate::problem::{BASE, Inputs, Problem};
+use crate::problem::{BASE, Inputs, Problem, Row};
 use crate::verdict::Stop;
 use crate::wire;
 
 /// The entry of the touched inputs, beside those of the trials.
 const TOUCHED: u32 = BASE + 3;
 
-/// How many calls there are in a row, and the entry of the first one's inputs.
+/// How many calls there are in a row, more of a quick problem whose inputs take no more than so many bytes, and the entry of the first one's inputs.
 const IN_A_ROW: u32 = 12;
-const FIRST_OF_ROW: u32 = BASE + 20;
+const LONG_ROW: u32 = 40;
+const MOST_BYTES_OF_LONG_ROW: u64 = 1 << 20;
+const FIRST_OF_ROW: u32 = BASE + 100;
 
 /// What the trials found about a candidate that passed them all.
 #[derive(Debug)]
@@ -244,23 +246,15 @@ pub(crate) async fn in_a_row(
     reload: &Reload<'_>,
     passed: &mut Passed,
 ) -> Result<(), Stop> {
-    let label = |calls: usize| format!("{calls} calls in a row");
-    let entries: Vec<u32> = (0..IN_A_ROW).map(|call| FIRST_OF_ROW + call).collect();
-    for &entry in &entries {
-        if let Err(reason) = problem.draw_only(entry, draws::fresh()).await? {
-            passed.trials.skipped.push(format!("{}: {reason}", label(entries.len())));
-            return problem.forget(&entries).await.map_err(Stop::from);
-        }
+    let is_long = problem.is_quick() && problem.base_bytes() <= MOST_BYTES_OF_LONG_ROW;
+    let mut row = if is_long { expected_in_a_row(problem, LONG_ROW, reload).await? } else { Row::default() };
+    if row.calls == 0 {
+        row = expected_in_a_row(problem, IN_A_ROW, reload).await?;
     }
-    let row = match problem.expect_in_a_row(&entries).await {
-        Err(EvaluateError::Problem(refusal)) if refusal.lost_the_device() => {
-            passed.trials.skipped.push(format!("{}: the reference loses the device on it", label(entries.len())));
-            return baselines::recover(problem, reload).await.map_err(Stop::from);
-        }
-        answer => answer?,
-    };
-    passed.trials.skipped.extend(row.skipped.map(|reason| format!("{}: {reason}", label(entries.len()))));
-    let compared = &entries[..row.calls.min(entries.len())];
+    let label = |calls: usize| format!("{calls} calls in a row");
+    passed.trials.skipped.extend(row.skipped);
+    let entries: Vec<u32> = (FIRST_OF_ROW..).take(row.calls).collect();
+    let compared = entries.as_slice();
     if !compared.is_empty() {
         passed.trials.ran.push(label(compared.len()));
     }
@@ -274,7 +268,28 @@ pub(crate) async fn in_a_row(
         passed.error_over_tolerance = passed.error_over_tolerance.max(error);
     }
     candidate.forget(compared).await?;
-    problem.forget(&entries).await.map_err(Stop::from)
+    problem.forget(compared).await.map_err(Stop::from)
+}
+
+/// What the reference gives in so many calls in a row, or how many of them are something to go by; of those alone the inputs stay.
+async fn expected_in_a_row(problem: &mut Problem, calls: u32, reload: &Reload<'_>) -> Result<Row, Stop> {
+    let entries: Vec<u32> = (FIRST_OF_ROW..FIRST_OF_ROW + calls).collect();
+    let skipped = |reason: String| Row { calls: 0, skipped: Some(format!("{calls} calls in a row: {reason}")) };
+    for &entry in &entries {
+        if let Err(reason) = problem.draw_only(entry, draws::fresh()).await? {
+            problem.forget(&entries).await?;
+            return Ok(skipped(reason));
+        }
+    }
+    let row = match problem.expect_in_a_row(&entries).await {
+        Err(EvaluateError::Problem(refusal)) if refusal.lost_the_device() => {
+            baselines::recover(problem, reload).await?;
+            return Ok(skipped("the reference loses the device on it".to_owned()));
+        }
+        answer => answer?,
+    };
+    problem.forget(&entries[row.calls.min(entries.len())..]).await?;
+    Ok(Row { skipped: row.skipped.and_then(|reason| skipped(reason).skipped), ..row })
 }
 
 /// Draws the inputs of a later trial. Where the reference loses its device on them (a value that was an index, say), its process, or comes to no end (a

@@ -54,7 +54,7 @@ impl Drawn {
 }
 
 /// Of calls on several entries in a row, how many of the first there is something to compare with.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(crate) struct Row {
     pub(crate) calls: usize,
     /// Why there is nothing for the others, if there are any.

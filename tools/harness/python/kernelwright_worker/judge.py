@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from . import steps
 from .answers import floating, has_integers, may_be_noise, same_value
 from .arena import Arena
 from .channel import WorkerError
@@ -15,9 +16,9 @@ from .device import Device
 from .expected import Expected, NanRule
 from .failures import lost_the_device
 from .outputs import agree
-from .paths import GRADIENTS, member
+from .paths import GRADIENTS, member, named_tensors
 from .reference import Expectation, Reference
-from .tolerance import Scale
+from .tolerance import Precision, Scale
 from .trees import decode, plain, tensors_of
 from .trials import Trials
 
@@ -53,6 +54,8 @@ class Judge:
             result.mismatches[0]["detail"] += _IN_TRAINING
         after = self._after(body, arena, self._trials.base(entry))
         self._compare_after(self._trials.base(entry), expectation, after, result)
+        if self._trials.kind(entry) == "problem" and not result.mismatches:
+            self._compare_steps(self._trials.base(entry), expectation, outputs, after, result)
         if expectation.outputs.is_replaceable and (reason := _why_it_says_nothing(expectation, result)):
             return {**Comparison().to_json(), "undecided": reason}
         if self._trials.kind(entry) == "permuted" and result.mismatches:
@@ -154,6 +157,20 @@ class Judge:
                     mismatch["detail"] = f"changed, which the reference does not do: {mismatch['detail']}"
                     mismatch["error_over_tolerance"] = None
                 result.mismatches.append({**mismatch, "output": path + mismatch["output"].removeprefix(_WRITTEN)})
+
+    def _compare_steps(self, before: list[Any], expectation: Expectation, outputs: Any, after: list[Any], result: Comparison) -> None:
+        """Compares the steps to outputs that are inputs, or parts of the state, moved by a little."""
+        if self._device.precision is not Precision.FULL:
+            return
+        origins = [*named_tensors(before, "input"), *((member("state", name), tensor) for name, tensor in self._reference.initial_state().items())]
+        given = {"output": outputs, **{f"input[{i}] after the call": after[i] for i in expectation.written}}
+        expected = {"output": expectation.outputs, **{f"input[{i}] after the call": written for i, written in expectation.written.items()}}
+        for root, wanted in expected.items():
+            baselines, precise, actual = (dict(named_tensors(tree, root)) for tree in (wanted.baseline, wanted.precise, given[root]))
+            for path in baselines.keys() & actual.keys():
+                found = steps.explain(baselines[path], precise[path], actual[path].to(baselines[path].device), origins)
+                if found is not None:
+                    result.add(path, *found)
 
     def _verify(self, call: dict[str, Any], arena: Arena, answer: _Answer) -> dict[str, Any] | None:
         """Compares what a timed call gave; None where the reference has no answer for its inputs.

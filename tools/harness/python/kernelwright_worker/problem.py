@@ -53,6 +53,7 @@ class Problem:
     def __init__(self, source: str, name: str) -> None:
         # No file holds it, so that a candidate finds none to read; linecache serves tracebacks and `inspect.getsource`.
         self._filename = f"kernelwright-problem/{name}"
+        self._source = source
         linecache.cache[self._filename] = (len(source), None, source.splitlines(keepends=True), self._filename)
         module = types.ModuleType(PROBLEM_MODULE)
         module.__file__ = self._filename
@@ -184,7 +185,7 @@ class Problem:
         plain = self._plain(_sequence(values, selected.function), selected.function)
         if self.form.gradients is not None:
             plain.append(self._upstream(plain, device))
-        self.ranges = watch.of(tensors_of(plain))
+        self.ranges = watch.of(tensors_of(plain), self._source)
         return map_tensors(plain, lambda tensor: tensor if tensor.device == device.torch else fresh_copy(tensor, device.torch))
 
     def check_inputs(self, seed: int, device: Device) -> tuple[list[Any], str]:

@@ -10,9 +10,11 @@ a row or column, which is what sums of them have to hold.
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import torch
@@ -35,6 +37,8 @@ _FEWEST_ROWS = 8
 _FEW, _OTHERS_OF_FEW, _OTHERS = 256, 1 / 16, 1 / 2
 #: What of a range of so many numbers or more is neither near its first nor its last, as parts of it: an image without black or white.
 _WIDE, _INNER = 8, (1 / 4, 1 / 2)
+#: So many of the whole numbers in a problem's file are drawn as often as others that tell.
+_NUMBERS, _NAMED = re.compile(r"(?<![\w.])\d[\d_]{0,11}(?![\w.])"), 8
 #: Blocks have this size, or a multiple of it.
 _BLOCK = 64
 #: What leaves the numbers what they are.
@@ -47,12 +51,14 @@ class Range:
 
     low: int
     high: int
+    #: Numbers in it that the problem's file names: what is ignored, say.
+    named: tuple[int, ...] = ()
 
     def telling(self, numbers: random.Random) -> list[int]:
         """The numbers that tell most, those first that tell more."""
         some = [numbers.randrange(self.low, self.high) for _ in range(4)]
         power = 1 << max(self.high.bit_length() - 1, 0)
-        wanted = [self.low, self.high - 1, some[0] // _BLOCK * _BLOCK, power - 1, some[1] // (2 * _BLOCK) * 2 * _BLOCK, *some[2:]]
+        wanted = [self.low, self.high - 1, *self.named, some[0] // _BLOCK * _BLOCK, power - 1, some[1] // (2 * _BLOCK) * 2 * _BLOCK, *some[2:]]
         return [number for number in dict.fromkeys(wanted) if self.low <= number < self.high]
 
     def largest(self) -> int:
@@ -95,14 +101,20 @@ class Watch(TorchFunctionMode):
             self._known.append(_Drawn(result, used[0].range, used[0].draw))
         return result
 
-    def of(self, tensors: list[Tensor]) -> tuple[Range | None, ...]:
-        """The range of each tensor's numbers, if all of it was drawn from one, and no other of them was drawn with it."""
+    def of(self, tensors: list[Tensor], source: str = "") -> tuple[Range | None, ...]:
+        """The range of each tensor's numbers, if all of it was drawn from one, and no other of them was drawn with it; `source` is the problem's file."""
         drawn = [self._drawn(tensor) for tensor in tensors]
         times = Counter(one.draw for one in drawn if one)
-        return tuple(one.range if one and times[one.draw] == 1 else None for one in drawn)
+        named = dict.fromkeys(int(number) for number in _NUMBERS.findall(source))
+        return tuple(_naming(one.range, named) if one and times[one.draw] == 1 else None for one in drawn)
 
     def _drawn(self, tensor: Tensor) -> _Drawn | None:
         return next((drawn for drawn in self._known if _share(drawn.tensor, tensor) and drawn.tensor.numel() == tensor.numel()), None)
+
+
+def _naming(range_: Range, named: Iterable[int]) -> Range:
+    """The range with those numbers in it that a file names, but for its ends."""
+    return replace(range_, named=tuple(islice((number for number in named if range_.low < number < range_.high - 1), _NAMED)))
 
 
 def _range_of(*arguments: Any, low: Any = None, high: Any = None, **_named: Any) -> Range | None:
@@ -173,10 +185,12 @@ def ranged(inputs: list[Any], device: torch.device, seed: int, ranges: tuple[Ran
 
 
 def _leave_a_gap(elements: Tensor, range_: Range, numbers: random.Random) -> None:
-    """Makes numbers in some quarter of the range the number before it: the part between two borders is as large as that."""
+    """Makes numbers in some quarter of the range the number before it: the part between two borders is as large as that. Not where the only ones would go
+    that the problem's file names."""
     width = (range_.high - range_.low) // 4
     begin = numbers.randrange(range_.low, range_.high - width)
-    elements[(elements > begin) & (elements < begin + width)] = begin
+    if not any(begin < number < begin + width for number in range_.named):
+        elements[(elements > begin) & (elements < begin + width)] = begin
 
 
 def _fill_slices(elements: Tensor, range_: Range, numbers: random.Random, generator: torch.Generator) -> None:

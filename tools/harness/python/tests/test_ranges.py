@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import unittest
 from collections.abc import Callable
@@ -43,6 +44,16 @@ class Ranges(unittest.TestCase):
             lambda: torch.randint(0, high=9, size=(2, 2)).int().view(4),
         ):
             self.assertEqual(seen(make), Range(0, 9))
+
+    def test_numbers_that_the_file_names_are_telling(self) -> None:
+        with Watch() as watch:
+            targets = torch.randint(0, 20_000, (512,))
+        source = "class Model2:\n    ignored = 12345\n    width, scale = 20_000, 0.777\ntargets = torch.randint(0, 20000, (512,))\nother = 19999\n"
+        (known,) = watch.of([targets], source)
+        self.assertEqual(known, Range(0, 20_000, (12345, 512)))
+        for seed, few in itertools.product(range(8), (targets, targets[:64].clone())):
+            (drawn,) = ranges.ranged([few], torch.device("cpu"), seed, (known,))
+            self.assertGreater(int((drawn == 12345).sum()), 1)
 
     def test_what_else_was_made_of_is_not(self) -> None:
         for make in (
