@@ -22,10 +22,12 @@ impl Waits {
         Self { pid, backend, before: Turns::of(pid, backend) }
     }
 
-    /// What the thread that waited longest has waited since, as a share of the batch's time; 0 where the system does not say. Who shares work is as slow as the
-    /// slowest: many that each wait a little, for the next piece of it, lose nothing.
+    /// What the thread that waited longest has waited since, as a share of the batch's time, all of it at most: a batch of calls that take next to nothing is
+    /// shorter than what is around it. 0 where the system does not say. Who shares work is as slow as the slowest: many that each wait a little, for the next
+    /// piece of it, lose nothing.
     pub(crate) fn share(&self, batch: Duration) -> f64 {
-        self.before.most_since(&Turns::of(self.pid, self.backend)).waited.as_secs_f64() / batch.as_secs_f64().max(1e-9)
+        let waited = self.before.most_since(&Turns::of(self.pid, self.backend)).waited.as_secs_f64();
+        (waited / batch.as_secs_f64().max(1e-9)).min(1.0)
     }
 }
 
@@ -115,6 +117,7 @@ mod tests {
         }
         assert!(shares > 0.5 && on_gpu > 0.5, "two took turns, and waited {shares}; their first threads {on_gpu}");
         assert!(Waits::of(0, Backend::Cpu).share(time) == 0.0, "there is no such process");
+        assert!(Waits::of(own_pid(), Backend::Cpu).share(Duration::ZERO) <= 1.0, "nobody waits for longer than it takes");
     }
 
     #[test]

@@ -31,6 +31,8 @@ _ENDS = (2, 3)
 _MANY_COUNTED = 8
 #: Borders that are this far apart can be moved and stay in order.
 _LEAST_STEP = 3
+#: Of so many that are moved the first and the last may stay.
+_INNER_BORDERS = 6
 #: What is added to scores to close a place is no larger than this; of so many rows it is no chance what they have in common.
 _CLOSES, _MANY_ROWS = -1e3, 32
 #: What a row of probabilities is off one at most.
@@ -242,7 +244,8 @@ class Traits:
     def permuted(self, inputs: list[Any], device: torch.device, seed: int) -> list[Any]:
         """Integers that count from place to place in another order: in the same one wherever there are as many of them, so that what belongs together stays so.
         Those that go on counting from row to row change places across rows, too: within one, the order of pages may make no difference. Those that count in
-        larger steps are borders, which stay in order: all but the first and the last one are moved."""
+        larger steps are borders, which stay in order: all but the first and the last one are moved, and with every other seed all but two at either end, where
+        somebody may look."""
         counts = iter(self.counts)
 
         def changed(tensor: Tensor) -> Tensor:
@@ -256,6 +259,8 @@ class Traits:
                 furthest = (step - 1) // 2
                 generator = torch.Generator().manual_seed(seed + tensor.shape[-1])
                 moved = torch.randint(-furthest, furthest + 1, (tensor.shape[-1] - 2,), generator=generator)
+                if seed % 2 and len(moved) >= _INNER_BORDERS:
+                    moved[0] = moved[-1] = 0
                 elements[..., 1:-1] += moved.to(device=device, dtype=elements.dtype)
             return copy
 

@@ -169,6 +169,8 @@ class Constants(unittest.TestCase):
                 self.assertTrue(torch.equal(own[..., [0, -1]], other[..., [0, -1]]))
             self.assertTrue(torch.equal(moved[0], moved[1].long()), "what belongs together stays so")
             self.assertTrue(same_bits(stays, placed[-1]))
+            at_ends = [draws.transform(placed, "permuted", device, seed, (), traits)[0][1][[1, -2]].tolist() == [16, 4064] for seed in range(8)]
+            self.assertEqual(at_ends, [False, True] * 4, "a look at both ends sees borders that have moved, or none")
             lengths = torch.full((256,), 16, device=device)
             self.assertEqual(Traits.of([placed[1], lengths], [placed[1], lengths]).counts, (0, 0), "lengths tell the same")
 
