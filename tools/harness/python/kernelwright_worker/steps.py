@@ -23,12 +23,14 @@ _FEWEST, _LOOKS = 64, 4096
 
 def explain(baseline: Tensor, precise: Tensor, actual: Tensor, origins: Iterable[tuple[str, Tensor]]) -> tuple[str, float] | None:
     """What is wrong with the step to an output of the expected form, and by how much more than is allowed; nothing where it is right, or no such step.
-    `origins` are what it may be taken from, each with its name."""
+    `origins` are what it may be taken from, each with its name. Where there is but one of the output's form, nothing says where a step would go: what is near it
+    may be its norm, of numbers that had about this size."""
     if baseline.dtype not in (torch.float32, torch.float64) or baseline.numel() < _FEWEST:
         return None
     digit = torch.finfo(baseline.dtype).eps
-    for name, origin in origins:
-        if origin.shape != baseline.shape or origin.dtype != baseline.dtype or not _is_near(baseline, origin):
+    alike = [(name, origin) for name, origin in origins if origin.shape == baseline.shape and origin.dtype == baseline.dtype]
+    for name, origin in alike if len(alike) > 1 else ():
+        if not _is_near(baseline, origin):
             continue
         step, size, off, noise = _means(baseline, precise, actual, origin.to(baseline.device))
         if not _DIGITS_OF_STEP * digit * size < step <= _SMALL * size:

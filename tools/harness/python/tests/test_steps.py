@@ -41,6 +41,8 @@ class Steps(unittest.TestCase):
         half = origin.bfloat16()
         self.assertIsNone(steps.explain(half, half.float(), half * 1.01, [("input[0]", half * 1.01)]))
         self.assertIsNone(explain(torch.full((100,), torch.nan), torch.ones(100), torch.ones(100)))
+        normed = torch.nn.functional.layer_norm(origin, (5000,))
+        self.assertIsNone(steps.explain(normed, normed.double(), normed * (1 + 1e-5), [("input[0]", origin)]), "there is but one tensor")
 
     def test_what_rounding_makes_of_the_baseline_is_allowed_for(self) -> None:
         origin, step = torch.randn(5000), 1e-3 * torch.randn(5000)
