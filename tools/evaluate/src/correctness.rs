@@ -20,7 +20,7 @@ const TOUCHED: u32 = BASE + 3;
 
 /// How many calls there are in a row, more of a quick problem whose inputs take no more than so many bytes, and the entry of the first one's inputs.
 const IN_A_ROW: u32 = 12;
-const LONG_ROW: u32 = 40;
+const LONG_ROW: u32 = 20;
 const MOST_BYTES_OF_LONG_ROW: u64 = 1 << 20;
 const FIRST_OF_ROW: u32 = BASE + 100;
 
