@@ -19,12 +19,21 @@ how the parts work together, not how far a search gets by itself.
 
 TEXT
 
+# How `optimize` ends where its kernel is correct and the times leave open whether it is faster.
+not_faster_for_sure=10
+
 # One step each: what is left after it is memory bandwidth.
 demonstrate() {
-    local problem=$1
+    local problem=$1 ended=0
     printf '== %s\n\n' "$problem"
     "$kernelwright" optimize "problems/$problem.py" --target cpu --model "replay:recordings/$problem" \
-        --drafts 1 --steps 1 --no-warm-start --runs-dir "$runs" --output "$runs/$problem.py"
+        --drafts 1 --steps 1 --no-warm-start --runs-dir "$runs" --output "$runs/$problem.py" || ended=$?
+    # A machine that is busy with something else is no reason to break off: the kernel is there, and nothing is claimed of its speed.
+    if ((ended == not_faster_for_sure)); then
+        printf '\nThe times do not settle whether it is faster, so it is not called an improvement; on a machine with less other work, "make demo" again may.\n'
+    elif ((ended != 0)); then
+        return "$ended"
+    fi
     printf '\nThe emitted file once more, in processes of its own (against eager alone, which saves the time of compiling):\n\n'
     "$kernelwright" evaluate "problems/$problem.py" "$runs/$problem.py" --target cpu --baselines eager
     echo
