@@ -38,7 +38,7 @@ _FEW, _OTHERS_OF_FEW, _OTHERS = 256, 1 / 16, 1 / 2
 #: What of a range of so many numbers or more is neither near its first nor its last, as parts of it: an image without black or white.
 _WIDE, _INNER = 8, (1 / 4, 1 / 2)
 #: So many of the whole numbers in a problem's file are drawn as often as others that tell.
-_NUMBERS, _NAMED = re.compile(r"(?<![\w.])\d[\d_]{0,11}(?![\w.])"), 8
+_NUMBERS, _NAMED = re.compile(r"(?<![\w.])\d{1,12}(?:_\d{3}){0,3}(?![\w.])", re.ASCII), 8
 #: Blocks have this size, or a multiple of it.
 _BLOCK = 64
 #: What leaves the numbers what they are.

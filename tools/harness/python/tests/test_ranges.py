@@ -51,6 +51,8 @@ class Ranges(unittest.TestCase):
         source = "class Model2:\n    ignored = 12345\n    width, scale = 20_000, 0.777\ntargets = torch.randint(0, 20000, (512,))\nother = 19999\n"
         (known,) = watch.of([targets], source)
         self.assertEqual(known, Range(0, 20_000, (12345, 512)))
+        prose = f"Layers 1_ to 3__4, 07, 12_34, 0x10, {'9' * 5000}, 1_000 and so on."
+        self.assertEqual(watch.of([targets], prose), (Range(0, 20_000, (7, 1000)),), "what looks like a number may be none")
         for seed, few in itertools.product(range(8), (targets, targets[:64].clone())):
             (drawn,) = ranges.ranged([few], torch.device("cpu"), seed, (known,))
             self.assertGreater(int((drawn == 12345).sum()), 1)
