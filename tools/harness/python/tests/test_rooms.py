@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -192,6 +195,31 @@ class TestRooms(unittest.TestCase):
         faults = json.loads(subprocess.run([sys.executable, "-c", _FAULTS], capture_output=True, check=True, text=True).stdout)
         self.assertGreater(faults[0], 1000, "a page is one of 4 KiB")
         self.assertLess(max(faults[1:]), 100, faults)
+
+
+class TestStack(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("gcc"), "needs gcc")
+    def test_batches_on_a_cpu_run_at_different_depths(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            library = os.path.join(folder, "depth.so")
+            source = "unsigned long depth(void) { return (unsigned long)__builtin_frame_address(0); }"
+            subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-o", library, "-"], input=source, text=True, check=True)
+            depth = ctypes.CDLL(library).depth
+        depth.restype = ctypes.c_ulong
+        batch, seen = Batch(Device("cpu")), []
+
+        def call(x: torch.Tensor) -> torch.Tensor:
+            seen.append(depth())
+            return x
+
+        for _ in range(16):
+            batch.place([{"entry": 0, "base": 0}, {"entry": 1, "base": 0}], lambda _base: [torch.ones(2)])
+            batch.time(call)
+        firsts, seconds = seen[::2], seen[1::2]
+        self.assertEqual(firsts, seconds, "all calls of a batch begin where its first one does")
+        lines = [address % _PAGE // 64 for address in firsts]
+        self.assertGreater(len(set(lines)), 8, f"lines of cache in their pages: {lines}")
+        self.assertTrue(all(one != next_one for one, next_one in itertools.pairwise(firsts)))
 
 
 if __name__ == "__main__":
