@@ -220,9 +220,9 @@ class Batch:
 def _deeper(levels: int, function: Callable[[], Any]) -> Any:
     """Calls it with so many frames of C more on the stack, of some hundreds of bytes each.
 
-    A process begins its stack wherever chance has it. Where what a kernel keeps there comes to lie as far into its page as a table that it reads, a load
-    waits for a store that has nothing to do with it: the same kernel takes up to three times as long in one process of fifty, in all of its calls.
-    At different depths this hits a batch among many, which their median leaves out.
+    A process begins its stack wherever chance has it. A kernel in C++ took up to three times as long in one process of fifty, in all of its calls,
+    with other buffers, on another processor and from another copy of its code as well, but not with its stack two pages further. What it meets there is
+    not known. At different depths this hits a batch among many, which their median leaves out.
     """
     return _next(_map(_deeper, (levels - 1,), (function,))) if levels else function()
 
