@@ -5,8 +5,8 @@ nothing there, and results are right. So everything that the allocator keeps for
 of the call tells afterwards what was handed out: the rest has to be as it was.
 
 On the host malloc's blocks are a few bytes longer than was asked for, which it fills with a pattern as the rest while memory is poisoned; whoever writes beyond
-those meets what malloc needs itself, and is found out. It is tried first whether it does so, which other versions of the C library may not. (What malloc sets
-aside for the next request of a size it hands out as it is, so a worker's sets nothing aside: `worker/launch.rs`.)
+those meets what malloc needs itself, and is found out. What malloc sets aside for the next request of a size it hands out as it is, so a worker's sets nothing
+aside (`worker/launch.rs`). It is tried first whether that holds, which with other versions of the C library it may not; if not, nothing is said.
 """
 
 from __future__ import annotations
@@ -42,9 +42,12 @@ _Range = tuple[int, int]
 _memory_snapshot = getattr(torch._C, "_cuda_memorySnapshot", None)
 _record_history = getattr(torch.cuda.memory, "_record_memory_history", None)
 _over, _ordinary_tensors = dlpack.over, ordinary_tensors
-_usable = getattr(ctypes.CDLL(None), "malloc_usable_size", None)
+_libc = ctypes.CDLL(None)
+_usable = getattr(_libc, "malloc_usable_size", None)
 if _usable is not None:
     _usable.restype, _usable.argtypes = ctypes.c_size_t, [ctypes.c_void_p]
+_malloc, _free = _libc.malloc, _libc.free
+_malloc.restype, _malloc.argtypes, _free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
 _bytes_at, _fill_at = ctypes.string_at, ctypes.memset
 
 
@@ -159,14 +162,28 @@ def _first_written(start: int, end: int, device: torch.device) -> int | None:
 
 def _knows_what_lies_behind() -> bool:
     """Whether malloc fills all of a block, also of one that was there before."""
-    for nbytes in _TRIED if _usable is not None else ():
+    if _usable is None:
+        return False
+    for nbytes in _TRIED:
+        if _sets_aside(nbytes):
+            return False
         for _ in range(2):
             tensor = torch.empty(nbytes, dtype=torch.uint8)
             if _behind(tensor) is not None:
                 return False
             _fill_at(tensor.data_ptr(), 0, _usable(tensor.data_ptr()))
             del tensor
-    return _usable is not None
+    return True
+
+
+def _sets_aside(nbytes: int) -> bool:
+    """Whether a block that was freed is handed out again as it is. Memory of tensors seldom is, as it begins at multiples of 64, and then by chance."""
+    for _ in range(2):
+        block = _malloc(nbytes)
+        is_filled = _bytes_at(block, nbytes) == bytes([POISON_BYTE]) * nbytes
+        _fill_at(block, 0, nbytes)
+        _free(block)
+    return not is_filled
 
 
 def _behind(tensor: Tensor) -> str | None:
