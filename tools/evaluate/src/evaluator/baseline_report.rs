@@ -69,6 +69,7 @@ impl Evaluator {
                 .into_iter()
                 .chain(problem.form_note())
                 .chain(problem.tf32_note())
+                .chain(problem.gradients_note())
                 .chain(problem.structure_note())
                 .collect(),
         };

@@ -55,6 +55,7 @@ impl Case<'_> {
             .degenerate()
             .into_iter()
             .chain(problem.tf32_note())
+            .chain(problem.gradients_note())
             .chain(problem.structure_note())
             .chain(degraded(&sandbox))
             .chain(not_forked(reason))

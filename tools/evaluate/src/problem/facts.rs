@@ -55,6 +55,9 @@ pub(crate) struct Facts {
     /// Whether its own code turns TF32 on, though nobody asked for it: both sides may use it then.
     #[serde(default)]
     pub(crate) turns_tf32_on: bool,
+    /// Whether inputs of the first set ask for gradients, and the file does not say whether they are to be compared.
+    #[serde(default)]
+    pub(crate) leaves_gradients_open: bool,
     /// Plain data that a candidate may import from the problem.
     #[serde(default)]
     pub(crate) constants: Value,

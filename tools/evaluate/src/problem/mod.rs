@@ -129,6 +129,14 @@ impl Problem {
         self.facts.turns_tf32_on.then_some(note)
     }
 
+    /// That nobody looks at gradients, though the inputs ask for them.
+    pub(crate) fn gradients_note(&self) -> Option<Finding> {
+        let message = "`get_inputs` gives tensors that require gradients, but only the forward pass is checked and timed: `backward = True` in the \
+            problem file has gradients compared and timed too, `backward = False` says that none are wanted";
+        let note = Finding { rule: "gradients_not_checked".to_owned(), severity: Severity::Warning, message: message.to_owned() };
+        self.facts.leaves_gradients_open.then_some(note)
+    }
+
     /// Makes the inputs of one call and computes what the reference gives for them; the reason, where the reference cannot run on them.
     pub(crate) async fn draw(&mut self, entry: u32, draw: Draw) -> Result<Result<Inputs, String>, EvaluateError> {
         let inputs = match self.drawn(entry, draw, false).await? {

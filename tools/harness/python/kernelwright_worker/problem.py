@@ -77,6 +77,8 @@ class Problem:
         self._model = self._member("Model", required=self._reference is None)
         #: Whether a backward pass belongs to a call.
         self.trains = getattr(self._module, "backward", False) is True
+        #: Whether its inputs ask for gradients and the file does not say what of them.
+        self.leaves_gradients_open = False
         self.form = Form()
         self._inner: nn.Module | None = None
         #: Shape and dtype of the selected set's floating outputs, where gradients are asked for.
@@ -183,6 +185,8 @@ class Problem:
         with self.reported("problem_run", selected.function):
             values, watch = _draw(selected.draw, seed, device)
         plain = self._plain(_sequence(values, selected.function), selected.function)
+        if not hasattr(self._module, "backward"):
+            self.leaves_gradients_open = any(map(_asks_for_gradients, tensors_of(plain)))
         if self.form.gradients is not None:
             plain.append(self._upstream(plain, device))
         self.ranges = watch.of(tensors_of(plain), self._source)
@@ -243,6 +247,11 @@ def _settled(tensor: Tensor) -> Tensor:
     """A tensor of which no conjugation or negation is pending: none travels, and the reference would do it anew in every call."""
     settled = tensor.resolve_conj().resolve_neg()
     return settled if settled is tensor else settled.detach().requires_grad_(tensor.requires_grad)
+
+
+def _asks_for_gradients(tensor: Tensor) -> bool:
+    """Whether somebody has asked for them: parameters, and what was computed from them, come with it."""
+    return tensor.requires_grad and tensor.is_leaf and not isinstance(tensor, nn.Parameter)
 
 
 def _is_plain(value: Any) -> bool:

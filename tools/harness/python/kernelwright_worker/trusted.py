@@ -89,6 +89,7 @@ class Trusted:
                 "state": state,
                 "sets": problem.sets(),
                 "turns_tf32_on": turns_tf32_on,
+                "leaves_gradients_open": problem.leaves_gradients_open,
                 "form": replace(problem.form, rebinds=reference.rebinds).to_json(),
                 "constants": encode(problem.constants(), [], lambda tensor: tensor, computed=True),
             },

@@ -275,6 +275,23 @@ class Problems(WorkerCase):
                 self.assertIn(text, loaded["degenerate"] or "")
                 self.assertEqual(bool(text), bool(loaded["degenerate"]))
 
+    def test_inputs_ask_for_gradients_where_the_problem_says_so(self) -> None:
+        trusted = self.start("trusted")
+        model = "import torch\nfrom torch import nn\nclass Model(nn.Module):\n    def forward(self, x): return x.sin()\ndef get_inputs(): return [{}]\n{}\n"
+        asking = "torch.randn(8, requires_grad=True)"
+        for drawn, said, left_open in (
+            (asking, "", True),
+            (asking, "backward = False", False),
+            (asking, "backward = True", False),
+            (f"{asking} * 2", "", False),
+            ("nn.Parameter(torch.randn(8))", "", False),
+            ("torch.randn(8)", "", False),
+        ):
+            with self.subTest(drawn, said=said):
+                loaded, fds = self.load(trusted, model.format(drawn, said), "cpu")
+                os.close(fds[0])
+                self.assertEqual(loaded["leaves_gradients_open"], left_open)
+
     def test_no_step_imports_what_only_compilers_need(self) -> None:
         # Torch imports sympy, which takes longer than all steps together, where some of its functions check their arguments.
         refuse = (
