@@ -113,7 +113,7 @@ pub(crate) struct Calls {
 impl Calls {
     /// Calls of this problem.
     pub(crate) fn of(problem: &Problem) -> Self {
-        Self::scaled(problem.takes_scaled, problem.moves() != Moves::None && !problem.has_structure())
+        Self::scaled(problem.may_scale(), problem.moves() != Moves::None && !problem.has_structure())
     }
 
     fn scaled(scales: bool, rolls: bool) -> Self {

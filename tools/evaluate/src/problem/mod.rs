@@ -400,6 +400,11 @@ impl Problem {
         !self.facts.structure.is_empty()
     }
 
+    /// Whether all floating inputs may be multiplied by a number.
+    pub(crate) fn may_scale(&self) -> bool {
+        self.takes_scaled && !self.facts.structures.iter().flatten().any(|places| places.fixed)
+    }
+
     /// What the writer of a candidate may rely on beside shapes.
     pub(crate) fn structure_note(&self) -> Option<Finding> {
         let told = (!self.facts.structure.is_empty()).then(|| self.facts.structure.join("; "))?;

@@ -120,7 +120,8 @@ def transform(
         return changed_traits(inputs, device, seed), None
     tensors = tensors_of(inputs)
     drawn = traits.ranges if kind == "touched" and len(traits.ranges) == len(tensors) else (None,) * len(tensors)
-    if not any(tensor.numel() and (can_scale(tensor) or range_ is not None) for tensor, range_ in zip(tensors, drawn)):
+    fixed = [structure is not None and structure.fixed for structure in structures] or [False] * len(tensors)
+    if not any(tensor.numel() and (can_scale(tensor) and not stays or range_ is not None) for tensor, range_, stays in zip(tensors, drawn, fixed)):
         return inputs, "the inputs have no floating-point tensor to change"
     random_numbers, ranks = random.Random(seed), itertools.count(1)
     change = _untie_zeros(seed) if kind == "untied" else _CHANGES.get(str(kind)) or _nudge(seed)

@@ -1,15 +1,15 @@
 """What an input is in every draw, and which of its elements can be moved about so that it stays that.
 
-Triangular or otherwise zero in the same places, symmetric, in ascending order: kernels are written for it, as they are for a shape, so other draws and
-timed calls keep it. Values say nothing of the kind: that all of them are positive, or that a whole input is the same every time, is no reason to
-rely on it.
+Triangular or otherwise zero in the same places, symmetric, in ascending order, one of two numbers everywhere: kernels are written for it, as they are for a
+shape, so other draws and timed calls keep it. Other values say nothing of the kind: that all of them are positive, or that a whole input is the same every time,
+is no reason to rely on it.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -27,6 +27,8 @@ _MOST_COLUMNS = 64
 _BY_CHANCE = 256
 #: Fewer values than this come in ascending order by chance.
 _FEWEST_IN_ORDER = 4
+#: Of fewer elements it says nothing that they are all one of two numbers, and of so many it is seen that they are not.
+_FEWEST_OF_TWO, _LOOKED_AT = 16, 4096
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,21 @@ class Structure:
     symmetric: bool = False
     #: Along its last dimension.
     ascending: bool = False
+    #: No two of a row are the same.
+    strictly: bool = False
+    #: The numbers of which every element is one, as those of a mask or of signs are; none where it may be any.
+    either: tuple[float, ...] = ()
+
+    @property
+    def fixed(self) -> bool:
+        """Whether only the problem's own function makes values for it."""
+        return bool(self.either)
 
     def restore(self, changed: Tensor, before: Tensor) -> None:
         """Makes what was changed again what it has to be, with as much of the change as possible."""
+        if self.fixed:
+            changed.copy_(before)
+            return
         if self.symmetric:
             moved = changed != before
             lower = torch.ones(changed.shape[-2:], dtype=torch.bool, device=changed.device).tril(-1)
@@ -60,6 +74,10 @@ class Structure:
         if self.ascending:
             # A NaN has no place in an order.
             changed.copy_(torch.where(changed.isfinite(), changed, before).sort(dim=-1).values)
+            if self.strictly:
+                # Kernels divide by how far neighbours are apart.
+                tied = (changed.diff(dim=-1) <= 0).any(-1, keepdim=True)
+                changed.copy_(torch.where(tied, before, changed))
 
     def free(self) -> Tensor | None:
         """The elements that need not be zero, by index; None where all need not."""
@@ -68,7 +86,7 @@ class Structure:
     def to_json(self) -> dict[str, Any]:
         """What a supervisor has to know that only moves bytes, and of tensors of which form."""
         places = {"elements": self.places.flatten().tolist(), "mirrors": self.mirrors.flatten().tolist(), "groups": self.places.shape[0]}
-        return {**places, "unit": self.unit, "shape": list(self.shape), "strides": list(self.strides)}
+        return {**places, "fixed": self.fixed, "unit": self.unit, "shape": list(self.shape), "strides": list(self.strides)}
 
     def told(self) -> str:
         """What the tensor is, in words; empty where it is nothing that a kernel could rely on."""
@@ -76,6 +94,7 @@ class Structure:
             "" if self.zeros is None else f"zero in the same {100 * self.zeros.double().mean().item():.3g} % of its places",
             "symmetric" if self.symmetric else "",
             "in ascending order" if self.ascending else "",
+            " or ".join(f"{number:g}" for number in self.either) + (" everywhere" if self.either else ""),
         ]
         return " and ".join(filter(None, named))
 
@@ -87,13 +106,27 @@ def find(inputs: list[Any], again: Callable[[], list[Any]], ranges: Sequence[Ran
     tensors = [tensor.detach() for tensor in tensors_of(inputs)]
     drawn = list(ranges) if len(ranges) == len(tensors) else [None] * len(tensors)
     freely = [_freely(tensor) if range_ and tensor.numel() > 1 and not overlaps(tensor) else None for tensor, range_ in zip(tensors, drawn)]
-    look = _floats if any(can_scale(tensor) and tensor.numel() > 1 for tensor in tensors) else _integers
-    if not any(tensor.numel() > 1 and (look is _integers or _suspected(tensor)) for tensor in tensors):
+    has_floats = any(can_scale(tensor) and tensor.numel() > 1 for tensor in tensors)
+    if not any(tensor.numel() > 1 and (not has_floats or _suspected(tensor)) for tensor in tensors):
         return freely
     others = [tensor.detach() for tensor in tensors_of(again())]
     if [(one.shape, one.stride(), one.dtype) for one in tensors] != [(one.shape, one.stride(), one.dtype) for one in others]:
         return [None] * len(tensors)
-    return [free or (look(tensor, other) if tensor.numel() > 1 else None) for tensor, other, free in zip(tensors, others, freely)]
+    either = list(map(_either, tensors, others))
+    are_free = any(can_scale(tensor) and tensor.numel() > 1 and not numbers for tensor, numbers in zip(tensors, either))
+    pairs = zip(freely, tensors, others, either)
+    return [free or (_of(one, other, numbers, are_free) if one.numel() > 1 else None) for free, one, other, numbers in pairs]
+
+
+def _of(first: Tensor, second: Tensor, either: tuple[float, ...], are_free: bool) -> Structure | None:
+    """What a tensor is. Where no floating input is free, others have to make calls different enough."""
+    if not either:
+        return _floats(first, second) if are_free else _integers(first, second)
+    nowhere = torch.empty(1, 0, dtype=torch.int64, device=first.device)
+    found = _over(first, nowhere, nowhere) if are_free else _integers(first, second)
+    if are_free or found.places.numel() and not _have_as_many(first, either):
+        return replace(found, either=either)
+    return _floats(first, second)
 
 
 def fitting(structures: list[Structure | None], inputs: list[Any]) -> list[Structure | None]:
@@ -108,7 +141,33 @@ def fitting(structures: list[Structure | None], inputs: list[Any]) -> list[Struc
 
 
 def _suspected(tensor: Tensor) -> bool:
-    return can_scale(tensor) and (not tensor.is_contiguous() or _is_symmetric(tensor) or _is_ascending(tensor) or bool((tensor == 0).any()))
+    return can_scale(tensor) and (
+        not tensor.is_contiguous() or _is_symmetric(tensor) or _is_ascending(tensor) or bool((tensor == 0).any()) or len(_numbers(tensor)) == 2
+    )
+
+
+def _numbers(tensor: Tensor) -> tuple[float, ...]:
+    """The numbers of which every element of a floating tensor is one, in order, if there are one or two."""
+    if not can_scale(tensor) or tensor.is_complex() or tensor.numel() < _FEWEST_OF_TWO or overlaps(tensor):
+        return ()
+    for part in (tensor.view(-1)[:_LOOKED_AT] if tensor.is_contiguous() else tensor, tensor):
+        ends = part.aminmax()
+        if not bool(((part == ends.min) | (part == ends.max)).all()):
+            return ()
+    return tuple(sorted({float(ends.min), float(ends.max)}))
+
+
+def _either(first: Tensor, second: Tensor) -> tuple[float, ...]:
+    """The two numbers of which every element of two draws is one, as those of a mask or of signs are; none where it may be another one, and where the draws
+    are the same: what never changes has to be read."""
+    numbers = _numbers(first)
+    return numbers if len(numbers) == 2 and numbers == _numbers(second) and not torch.equal(first, second) else ()
+
+
+def _have_as_many(tensor: Tensor, numbers: tuple[float, ...]) -> bool:
+    """Whether every row has as many of either number, as one has in which some are chosen."""
+    counts = (tensor == numbers[0]).sum(-1).flatten()
+    return len(counts) > 1 and bool((counts == counts[0]).all())
 
 
 def _floats(first: Tensor, second: Tensor) -> Structure | None:
@@ -118,6 +177,7 @@ def _floats(first: Tensor, second: Tensor) -> Structure | None:
     zeros = _zeros(first, second)
     symmetric = all(_is_symmetric(tensor) for tensor in (first, second))
     ascending = all(_is_ascending(tensor) for tensor in (first, second))
+    strictly = ascending and all(bool((tensor.diff(dim=-1) > 0).all()) for tensor in (first, second))
     # What is the same every time may be a mask or a table, and has to be read.
     if torch.equal(first, second):
         zeros, symmetric = None, False
@@ -137,7 +197,7 @@ def _floats(first: Tensor, second: Tensor) -> Structure | None:
         side = first.shape[-1]
         row, column = places // side % side, places % side
         mirrors = places + (column - row) * side + (row - column)
-    return _over(first, places, mirrors, zeros, symmetric, ascending)
+    return _over(first, places, mirrors, zeros, symmetric, ascending, strictly)
 
 
 def _zeros(first: Tensor, second: Tensor) -> Tensor | None:

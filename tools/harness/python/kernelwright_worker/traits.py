@@ -61,6 +61,8 @@ class Mask:
     never: Tensor
     #: What closes a place where a mask is added to scores; None for bools.
     closed: float | None = None
+    #: Whether what is false may begin its rows, and end them: one of them where that is so in all rows of every draw, as lengths have it.
+    padded: tuple[bool, bool] = (True, True)
 
 
 @dataclass(frozen=True)
@@ -178,10 +180,11 @@ class Traits:
                 rows, length = _rows(tensor), tensor.shape[-1]
                 count = max(1, rows // _FULL)
                 empty, *others = random_numbers.sample(range(rows), min(rows, 1 + count + 2))
-                full, padded = others[:count], others[count:] if rows >= _FEWEST_PADDED or mask.closed is not None else []
+                full, left = others[:count], others[count:] if rows >= _FEWEST_PADDED or mask.closed is not None else []
                 changes = [([empty], mask.always), (full, ~mask.never)] if mask.closed is None else [(full, ~mask.never)]
                 places = torch.arange(length)
-                for row, order in zip(padded, (places, places.flip(0))):
+                orders = [order for order, may_be in zip((places, places.flip(0)), mask.padded) if may_be]
+                for row, order in zip(left, orders):
                     begins = length - 1 - random_numbers.randrange(max(1, length // 2))
                     changes.append(([row], mask.always | ~mask.never & (order >= begins).to(mask.never.device)))
                 for chosen, values in changes:
@@ -411,7 +414,14 @@ def _mask(first: Tensor, second: Tensor) -> Mask | None:
     rows = both.flatten(0, -2)
     always = rows.all(0)
     # Where no row is made empty, nothing depends on those.
-    return Mask(always if closed is None or len(rows) >= _MANY_ROWS else torch.zeros_like(always), (~rows).all(0), closed)
+    may_be_always = always if closed is None or len(rows) >= _MANY_ROWS else torch.zeros_like(always)
+    return Mask(may_be_always, (~rows).all(0), closed, _padded(rows))
+
+
+def _padded(rows: Tensor) -> tuple[bool, bool]:
+    """Whether what is false may begin rows, and end them."""
+    opens, closes = (bool(steps.any()) for steps in (rows[:, 1:] & ~rows[:, :-1], ~rows[:, 1:] & rows[:, :-1]))
+    return (True, True) if opens == closes else (opens, closes)
 
 
 def _closed(first: Tensor, second: Tensor) -> float | None:

@@ -41,6 +41,51 @@ class Structures(unittest.TestCase):
         self.assertEqual((ordered.ascending, ordered.places.numel()), (True, 0))
         self.assertEqual(ordered.told(), "in ascending order")
 
+    def test_one_of_two_numbers_stays_so(self) -> None:
+        def mask() -> torch.Tensor:
+            return (torch.rand(64, 48) < 0.7).float()
+
+        def signs() -> torch.Tensor:
+            return torch.randint(0, 2, (512,)).float() * 2 - 1
+
+        for make, told in ((mask, "0 or 1 everywhere"), (signs, "-1 or 1 everywhere")):
+            inputs, again = [torch.randn(64, 48), make()], [torch.randn(64, 48), make()]
+            known = structure.find(inputs, lambda again=again: again)
+            assert known[0] is None and known[1] is not None
+            self.assertEqual((known[1].told(), known[1].fixed, known[1].places.numel(), known[1].to_json()["fixed"]), (told, True, 0, True))
+            for kind in draws.LABELS:
+                changed, _skipped = draws.transform(inputs, kind, torch.device("cpu"), 1, known)
+                self.assertTrue(same_bits(changed[1], inputs[1]), kind)
+        # Alone they are what makes calls differ from each other.
+        for make in (mask, signs):
+            known = structure.find([make()], lambda make=make: [make()])
+            assert known[0] is not None
+            self.assertTrue(known[0].fixed and known[0].places.numel())
+            self.assertIsNotNone(draws.transform([make()], "scaled", torch.device("cpu"), 1, known)[1])
+
+    def test_of_others_it_is_no_structure(self) -> None:
+        x, few = torch.randn(64, 48), torch.randint(0, 2, (8,)).float()
+
+        def chosen() -> torch.Tensor:
+            return torch.nn.functional.one_hot(torch.randint(48, (64,)), 48).float()
+
+        for make in (lambda: torch.randint(0, 3, (64, 48)).float(), lambda: few.clone(), lambda: torch.full((64, 48), float(torch.randint(2, ())))):
+            self.assertIsNone(structure.find([x, make()], lambda make=make: [x, make()])[1])
+        self.assertIsNone(structure.find([chosen()], lambda: [chosen()])[0], "nothing that could be moved about")
+        beside = structure.find([x, chosen()], lambda: [x + 1, chosen()])[1]
+        assert beside is not None
+        self.assertTrue(beside.fixed)
+
+    def test_neighbours_that_are_apart_stay_so(self) -> None:
+        def knots() -> torch.Tensor:
+            return torch.cumsum(torch.rand(101) + 0.05, 0)
+
+        inputs, again = [torch.rand(5000), knots()], [torch.rand(5000), knots()]
+        known = structure.find(inputs, lambda: again)
+        for kind in draws.LABELS:
+            (_x, changed), skipped = draws.transform(inputs, kind, torch.device("cpu"), 1, known)
+            self.assertTrue(bool((changed.diff() > 0).all()), kind)
+
     def test_chance_and_constants_are_no_structure(self) -> None:
         mask = torch.tril(torch.ones(8, 8))
         for make in (

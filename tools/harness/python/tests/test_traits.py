@@ -210,6 +210,25 @@ class Masks(unittest.TestCase):
             self.assertEqual(sorted(padded.sum(-1).tolist()), [-1, 1], "at the end of one row, at the beginning of the other")
             self.assertTrue(bool((padded[padded.sum(-1) > 0].argmax(-1) >= 19).all() and (padded[padded.sum(-1) < 0].argmin(-1) <= 20).all()), "half or more")
 
+    def test_what_pads_one_end_alone_goes_on_to(self) -> None:
+        def lengths() -> Tensor:
+            return torch.arange(40) < torch.randint(1, 41, (64, 1))
+
+        made = {
+            "valid": lengths,
+            "padded": lambda: ~lengths(),
+            "from the right": lambda: lengths().flip(-1),
+            "added": lambda: torch.zeros(64, 40).masked_fill(~lengths(), -1e9),
+        }
+        for name, make in made.items():
+            with self.subTest(name):
+                (mask,), traits = both(lambda make=make: [make()])
+                for seed in range(8):
+                    ((changed,), _skipped) = draws.transform([mask], "masked", torch.device("cpu"), seed, (), traits)
+                    steps = [one.to(torch.int8).diff(dim=-1) for one in (mask != 0, changed != 0)]
+                    self.assertTrue(torch.equal(steps[0].unique(), steps[1].unique()))
+                    self.assertFalse(torch.equal(mask, changed))
+
     def test_columns_that_are_always_the_same_stay_so(self) -> None:
         def make() -> list[Tensor]:
             mask = torch.rand(64, 40) < 0.5
