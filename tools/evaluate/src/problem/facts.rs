@@ -72,9 +72,8 @@ pub(crate) struct Places {
     pub(crate) mirrors: Vec<u64>,
     /// Elements come in so many groups of the same length, one after the other; those of one group are moved about at a time.
     pub(crate) groups: usize,
-    /// Whether only the problem's own function makes values for the tensor: they are no multiples of what they were.
-    #[serde(default)]
-    pub(crate) fixed: bool,
+    /// Whether the tensor stays what it is when it is multiplied by a number: a mask does not.
+    pub(crate) scales: bool,
     /// The bytes of an element.
     pub(crate) unit: u64,
     /// The form of the tensor: in a draw of another one these are not its elements.

@@ -402,7 +402,7 @@ impl Problem {
 
     /// Whether all floating inputs may be multiplied by a number.
     pub(crate) fn may_scale(&self) -> bool {
-        self.takes_scaled && !self.facts.structures.iter().flatten().any(|places| places.fixed)
+        self.takes_scaled && self.facts.structures.iter().flatten().all(|places| places.scales)
     }
 
     /// What the writer of a candidate may rely on beside shapes.

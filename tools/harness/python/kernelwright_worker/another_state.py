@@ -40,13 +40,13 @@ _WRITTEN_DIGITS = 4
 #: Fewer elements than this that were drawn at random may look as if they were set by hand, and a single number always does.
 _TOLD_ALONE = 16
 _NORMS = torch.nn.modules.batchnorm._NormBase
-STATISTICS = ("running_mean", "running_var")
+#: What statistics are called that training gathers, by norms of torch's and others.
+_STATISTICS = ("running_", "moving_")
 
 
 def trained(module: nn.Module) -> set[str]:
-    """The names of what training changes: parameters, and the statistics of norms. Other buffers are constants, which a kernel may know."""
-    norms = {name: part for name, part in module.named_modules() if isinstance(part, _NORMS)}
-    statistics = {f"{name}.{own}" if name else own for name in norms for own in STATISTICS}
+    """The names of what training changes: parameters, and statistics. Other buffers are constants, which a kernel may know."""
+    statistics = {name for name, _buffer in module.named_buffers() if is_statistic(name)}
     return statistics | {name for name, _parameter in module.named_parameters()}
 
 
@@ -127,7 +127,7 @@ def other_values(state: Mapping[str, Tensor], seed: int) -> dict[str, Tensor]:
     Under an even seed half of a scale's elements are negative, as training may leave them; what is equal to a norm's statistics, which no variance can be
     told from, keeps its sign.
     """
-    statistics = {key_of(tensor) for name, tensor in state.items() if leaf_of(name) in STATISTICS}
+    statistics = {key_of(tensor) for name, tensor in state.items() if is_statistic(name)}
 
     def other(name: str, tensor: Tensor) -> Tensor:
         if _mark(tensor) is None:
@@ -141,6 +141,11 @@ def is_plain(tensor: Tensor) -> bool:
     """Whether its values can be read and written like those of any tensor."""
     is_free = torch.is_inference_mode_enabled() or not tensor.is_inference()
     return type(tensor) in (Tensor, nn.Parameter) and is_strided(tensor) and is_free and not overlaps(tensor)
+
+
+def is_statistic(name: str) -> bool:
+    """Whether a buffer of this name holds what training gathers of its inputs."""
+    return leaf_of(name).startswith(_STATISTICS)
 
 
 def leaf_of(name: str) -> str:

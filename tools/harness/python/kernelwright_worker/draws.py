@@ -120,7 +120,7 @@ def transform(
         return changed_traits(inputs, device, seed), None
     tensors = tensors_of(inputs)
     drawn = traits.ranges if kind == "touched" and len(traits.ranges) == len(tensors) else (None,) * len(tensors)
-    fixed = [structure is not None and structure.fixed for structure in structures] or [False] * len(tensors)
+    fixed = [structure is not None and bool(structure.either) for structure in structures] or [False] * len(tensors)
     if not any(tensor.numel() and (can_scale(tensor) and not stays or range_ is not None) for tensor, range_, stays in zip(tensors, drawn, fixed)):
         return inputs, "the inputs have no floating-point tensor to change"
     random_numbers, ranks = random.Random(seed), itertools.count(1)

@@ -132,7 +132,7 @@ def editable_copy(tensor: Tensor, device: torch.device) -> tuple[Tensor, Tensor]
     """
     copy, window = _fresh(tensor, device)
     if not overlaps(tensor):
-        return copy, copy
+        return copy, copy.detach()
     elements = window.numel() // tensor.dtype.itemsize
     return copy, _over(window, tensor.dtype, (elements,), (1,))
 

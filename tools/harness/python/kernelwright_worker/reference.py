@@ -52,6 +52,8 @@ class Expectation:
     double: bool
     #: Whether it gives other integers in float64, more than a few: ties that are none there.
     integers_differ: bool = False
+    #: Whether float64 comes to something that is further away than a few roundings are.
+    in_doubt: bool = False
 
     def results(self) -> list[Any]:
         """The outputs, and what is written into inputs, at declared precision."""
@@ -309,12 +311,12 @@ class Reference:
         if gap is Gap.ANOTHER:
             # On other inputs it may be the same one.
             differ = any(one.typical > 0 for one, leaf in zip(apart, leaves(baseline)) if not (leaf.is_floating_point() or leaf.is_complex()))
-            return found(baseline, integers_differ=differ, without_overflow=precise if _overflows(baseline, precise) else None)
+            return found(baseline, integers_differ=differ, in_doubt=True, without_overflow=precise if _overflows(baseline, precise) else None)
         # Numbers become tensors for a moment only, whose identities others may have later.
         lasting = {id(tensor) for tensor in tensors_of(precise)}
         known = [replace(one, copied=self._is_copied(one, leaf, inputs)) for one, leaf in zip(apart, leaves(baseline))]
         measured = {id(leaf): distance for leaf, distance in zip(leaves(precise), known) if id(leaf) in lasting}
-        return found(precise, double=True, noisy=gap is Gap.NOISE, distances=measured)
+        return found(precise, double=True, in_doubt=gap is Gap.NOISE, noisy=gap is Gap.NOISE, distances=measured)
 
     def _expectation(
         self,
@@ -325,6 +327,7 @@ class Reference:
         *,
         double: bool = False,
         integers_differ: bool = False,
+        in_doubt: bool = False,
         without_overflow: list[Any] | None = None,
         **known: Any,
     ) -> Expectation:
@@ -344,7 +347,7 @@ class Reference:
                 **known,
             )
 
-        return Expectation(part(0), left, {i: part(1, at) for at, i in enumerate(self.written)}, double, integers_differ)
+        return Expectation(part(0), left, {i: part(1, at) for at, i in enumerate(self.written)}, double, integers_differ, in_doubt)
 
     def _is_copied(self, distance: Distance, output: Tensor, inputs: list[Any]) -> bool:
         """Whether values of an output are those of inputs or parameters, by a look at some of them: sorting, gathering and padding round nothing. Zeros say
@@ -377,7 +380,8 @@ class Reference:
             def replaced(tensor: Tensor) -> Tensor:
                 if not tensor.is_floating_point():
                     return tensor
-                return tensor.masked_fill_(~torch.isfinite(tensor) if infinite else torch.isnan(tensor), finite)
+                tensor.detach().masked_fill_(~torch.isfinite(tensor) if infinite else torch.isnan(tensor), finite)
+                return tensor
 
             yield self.results(*(map_tensors(self.copies(inputs), replaced) for inputs in calls))
 

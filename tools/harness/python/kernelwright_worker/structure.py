@@ -1,8 +1,8 @@
 """What an input is in every draw, and which of its elements can be moved about so that it stays that.
 
-Triangular or otherwise zero in the same places, symmetric, in ascending order, one of two numbers everywhere: kernels are written for it, as they are for a
-shape, so other draws and timed calls keep it. Other values say nothing of the kind: that all of them are positive, or that a whole input is the same every time,
-is no reason to rely on it.
+Triangular or otherwise zero in the same places, symmetric, in ascending order, one of two numbers everywhere, rows of length one or of probabilities: kernels are
+written for it, as they are for a shape, so other draws and timed calls keep it. Other values say nothing of the kind: that all of them are positive, or that a
+whole input is the same every time, is no reason to rely on it.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ _BY_CHANCE = 256
 _FEWEST_IN_ORDER = 4
 #: Of fewer elements it says nothing that they are all one of two numbers, and of so many it is seen that they are not.
 _FEWEST_OF_TWO, _LOOKED_AT = 16, 4096
+#: By how much a row's norm may be off one, at most.
+_OFF_ONE = 0.02
 
 
 @dataclass(frozen=True)
@@ -53,15 +55,17 @@ class Structure:
     strictly: bool = False
     #: The numbers of which every element is one, as those of a mask or of signs are; none where it may be any.
     either: tuple[float, ...] = ()
+    #: Which norm of each row, along the last dimension, is one: the first where nothing is below zero, the second, or none.
+    norm: int = 0
 
     @property
-    def fixed(self) -> bool:
-        """Whether only the problem's own function makes values for it."""
-        return bool(self.either)
+    def scales(self) -> bool:
+        """Whether it stays what it is when it is multiplied by a number."""
+        return not self.either and not self.norm
 
     def restore(self, changed: Tensor, before: Tensor) -> None:
         """Makes what was changed again what it has to be, with as much of the change as possible."""
-        if self.fixed:
+        if self.either:
             changed.copy_(before)
             return
         if self.symmetric:
@@ -78,6 +82,16 @@ class Structure:
                 # Kernels divide by how far neighbours are apart.
                 tied = (changed.diff(dim=-1) <= 0).any(-1, keepdim=True)
                 changed.copy_(torch.where(tied, before, changed))
+        if self.norm:
+            self._normalise(changed, before)
+
+    def _normalise(self, changed: Tensor, before: Tensor) -> None:
+        if self.norm == 1:
+            changed.abs_()
+        norms = torch.linalg.vector_norm(changed, self.norm, dim=-1, keepdim=True, dtype=torch.float64)
+        normalised = torch.where(norms.isfinite(), changed / norms, changed).to(changed.dtype)
+        # Zeros alone have no direction.
+        changed.copy_(torch.where(norms == 0, before, normalised))
 
     def free(self) -> Tensor | None:
         """The elements that need not be zero, by index; None where all need not."""
@@ -86,7 +100,7 @@ class Structure:
     def to_json(self) -> dict[str, Any]:
         """What a supervisor has to know that only moves bytes, and of tensors of which form."""
         places = {"elements": self.places.flatten().tolist(), "mirrors": self.mirrors.flatten().tolist(), "groups": self.places.shape[0]}
-        return {**places, "fixed": self.fixed, "unit": self.unit, "shape": list(self.shape), "strides": list(self.strides)}
+        return {**places, "scales": self.scales, "unit": self.unit, "shape": list(self.shape), "strides": list(self.strides)}
 
     def told(self) -> str:
         """What the tensor is, in words; empty where it is nothing that a kernel could rely on."""
@@ -95,6 +109,7 @@ class Structure:
             "symmetric" if self.symmetric else "",
             "in ascending order" if self.ascending else "",
             " or ".join(f"{number:g}" for number in self.either) + (" everywhere" if self.either else ""),
+            ("", "rows of probabilities", "rows of length one")[self.norm],
         ]
         return " and ".join(filter(None, named))
 
@@ -113,20 +128,25 @@ def find(inputs: list[Any], again: Callable[[], list[Any]], ranges: Sequence[Ran
     if [(one.shape, one.stride(), one.dtype) for one in tensors] != [(one.shape, one.stride(), one.dtype) for one in others]:
         return [None] * len(tensors)
     either = list(map(_either, tensors, others))
-    are_free = any(can_scale(tensor) and tensor.numel() > 1 and not numbers for tensor, numbers in zip(tensors, either))
-    pairs = zip(freely, tensors, others, either)
-    return [free or (_of(one, other, numbers, are_free) if one.numel() > 1 else None) for free, one, other, numbers in pairs]
+    norms = list(map(_norm_of_both, tensors, others))
+    # Beside masks alone calls would not be different.
+    are_free = any(can_scale(tensor) and tensor.numel() > 1 and not numbers and not norm for tensor, numbers, norm in zip(tensors, either, norms))
+    known = zip(freely, tensors, others, either, norms)
+    return [free or (_of(one, other, numbers, norm, are_free) if one.numel() > 1 else None) for free, one, other, numbers, norm in known]
 
 
-def _of(first: Tensor, second: Tensor, either: tuple[float, ...], are_free: bool) -> Structure | None:
-    """What a tensor is. Where no floating input is free, others have to make calls different enough."""
-    if not either:
+def _of(first: Tensor, second: Tensor, either: tuple[float, ...], norm: int, are_free: bool) -> Structure | None:
+    """What a tensor is. Where no floating input is free to be moved about, others have to make calls different enough."""
+    if not either and not norm:
         return _floats(first, second) if are_free else _integers(first, second)
-    nowhere = torch.empty(1, 0, dtype=torch.int64, device=first.device)
-    found = _over(first, nowhere, nowhere) if are_free else _integers(first, second)
-    if are_free or found.places.numel() and not _have_as_many(first, either):
-        return replace(found, either=either)
-    return _floats(first, second)
+    if are_free:
+        nowhere = torch.empty(1, 0, dtype=torch.int64, device=first.device)
+        found = _floats(first, second) or _over(first, nowhere, nowhere)
+        if either:
+            return replace(_over(first, nowhere, nowhere), either=either)
+        return found if found.symmetric or found.ascending else replace(found, places=nowhere, mirrors=nowhere, norm=norm)
+    found = _integers(first, second) if either and not _have_as_many(first, either) else None
+    return replace(found, either=either) if found is not None and found.places.numel() else _floats(first, second)
 
 
 def fitting(structures: list[Structure | None], inputs: list[Any]) -> list[Structure | None]:
@@ -141,9 +161,10 @@ def fitting(structures: list[Structure | None], inputs: list[Any]) -> list[Struc
 
 
 def _suspected(tensor: Tensor) -> bool:
-    return can_scale(tensor) and (
-        not tensor.is_contiguous() or _is_symmetric(tensor) or _is_ascending(tensor) or bool((tensor == 0).any()) or len(_numbers(tensor)) == 2
-    )
+    if not can_scale(tensor):
+        return False
+    some = not tensor.is_contiguous() or _is_symmetric(tensor) or _is_ascending(tensor) or bool((tensor == 0).any())
+    return some or len(_numbers(tensor)) == 2 or _norm(tensor) > 0
 
 
 def _numbers(tensor: Tensor) -> tuple[float, ...]:
@@ -162,6 +183,25 @@ def _either(first: Tensor, second: Tensor) -> tuple[float, ...]:
     are the same: what never changes has to be read."""
     numbers = _numbers(first)
     return numbers if len(numbers) == 2 and numbers == _numbers(second) and not torch.equal(first, second) else ()
+
+
+def _norm(tensor: Tensor) -> int:
+    """The norm that is one in every row: of numbers that only happen to be positive, sums are not."""
+    if not can_scale(tensor) or tensor.is_complex() or not tensor.numel() or not tensor.dim() or tensor.shape[-1] < 2 or overlaps(tensor):
+        return 0
+    off = min(torch.finfo(tensor.dtype).eps * tensor.shape[-1], _OFF_ONE)
+
+    def is_one(norm: int) -> bool:
+        # Of most inputs the first row's is not.
+        rows = (tensor[(0,) * (tensor.dim() - 1)], tensor)
+        return all(bool(((torch.linalg.vector_norm(some, norm, dim=-1, dtype=torch.float64) - 1).abs() <= off).all()) for some in rows)
+
+    return 1 if is_one(1) and bool((tensor >= 0).all()) else 2 if is_one(2) else 0
+
+
+def _norm_of_both(first: Tensor, second: Tensor) -> int:
+    norm = _norm(first)
+    return norm if norm and norm == _norm(second) and not torch.equal(first, second) else 0
 
 
 def _have_as_many(tensor: Tensor, numbers: tuple[float, ...]) -> bool:

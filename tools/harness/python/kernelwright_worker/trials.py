@@ -73,6 +73,8 @@ class Trials:
         self._sizes: dict[str, Size] = {}
         #: Whether the reference gives finite values on the problem's own draw.
         self._is_finite = False
+        #: Whether float64 comes to something else even there.
+        self._is_in_doubt = False
         #: By which of the factors spikes have to grow to decide what a reduction comes to, once that is known.
         self._spike: float | None = None
         #: One for each tensor of the selected set of inputs.
@@ -247,6 +249,7 @@ class Trials:
             self._sizes = sizes(expectation.outputs.baseline, "output")
             expectation.outputs.looks_at_small = True
             self._is_finite = all(bool(torch.isfinite(tensor).all()) for tensor in floating(expectation.outputs.baseline))
+            self._is_in_doubt = expectation.in_doubt
         elif kind == "negative":
             # Exponentials of all that is far below zero vanish, and what is left of them is no error; nor is what a fused product rounds otherwise where
             # all are clamped to the same.
@@ -278,6 +281,9 @@ class Trials:
                 reason = "rounding decides its integer outputs"
             else:
                 expectation.outputs.free, apart_from = free, "what rounding decides of its outputs"
+        elif reason is None and kind != "problem" and self._problem.decomposes and expectation.in_doubt and not self._is_in_doubt:
+            # A kernel that solves better gives what neither of the two does.
+            reason = "its matrices are next to singular, and rounding decides what comes of them"
         elif reason is None and kind in ("raised", "opposed"):
             reason = self._raised_decides(self.base(entry), expectation.outputs.baseline)
         elif reason is None and kind in ("scaled", "negative") and self._problem.trains and 0 in self._expected:

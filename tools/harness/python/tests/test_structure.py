@@ -52,7 +52,7 @@ class Structures(unittest.TestCase):
             inputs, again = [torch.randn(64, 48), make()], [torch.randn(64, 48), make()]
             known = structure.find(inputs, lambda again=again: again)
             assert known[0] is None and known[1] is not None
-            self.assertEqual((known[1].told(), known[1].fixed, known[1].places.numel(), known[1].to_json()["fixed"]), (told, True, 0, True))
+            self.assertEqual((known[1].told(), known[1].places.numel(), known[1].to_json()["scales"]), (told, 0, False))
             for kind in draws.LABELS:
                 changed, _skipped = draws.transform(inputs, kind, torch.device("cpu"), 1, known)
                 self.assertTrue(same_bits(changed[1], inputs[1]), kind)
@@ -60,7 +60,7 @@ class Structures(unittest.TestCase):
         for make in (mask, signs):
             known = structure.find([make()], lambda make=make: [make()])
             assert known[0] is not None
-            self.assertTrue(known[0].fixed and known[0].places.numel())
+            self.assertTrue(known[0].either and known[0].places.numel())
             self.assertIsNotNone(draws.transform([make()], "scaled", torch.device("cpu"), 1, known)[1])
 
     def test_of_others_it_is_no_structure(self) -> None:
@@ -74,7 +74,31 @@ class Structures(unittest.TestCase):
         self.assertIsNone(structure.find([chosen()], lambda: [chosen()])[0], "nothing that could be moved about")
         beside = structure.find([x, chosen()], lambda: [x + 1, chosen()])[1]
         assert beside is not None
-        self.assertTrue(beside.fixed)
+        self.assertEqual(beside.either, (0.0, 1.0))
+
+    def test_rows_keep_their_norm(self) -> None:
+        def of_length_one() -> torch.Tensor:
+            return torch.nn.functional.normalize(torch.randn(6, 50, 4), dim=-1)
+
+        def causal() -> torch.Tensor:
+            return torch.randn(3, 32, 32).masked_fill(torch.ones(32, 32, dtype=torch.bool).triu(1), -torch.inf).softmax(-1)
+
+        made = ((of_length_one, 2, torch.float32), (of_length_one, 2, torch.bfloat16), (causal, 1, torch.float32))
+        for make, norm, dtype in made:
+            inputs, again = ([torch.randn(64, 48), make().to(dtype)] for _ in range(2))
+            known = structure.find(inputs, lambda again=again: again)
+            assert known[1] is not None
+            self.assertEqual((known[1].norm, known[1].places.numel(), known[1].scales), (norm, 0, False))
+            differ = 0
+            for kind in draws.LABELS:
+                (_x, changed), _skipped = draws.transform(inputs, kind, torch.device("cpu"), 1, known)
+                rows = torch.linalg.vector_norm(changed, norm, dim=-1, dtype=torch.float64)
+                self.assertTrue(bool((~rows.isfinite() | ((rows - 1).abs() < 0.02)).all()), kind)
+                self.assertEqual(int((~rows.isfinite()).sum()) > 0, kind == "special" and changed.shape[-1] >= 8, kind)
+                differ += not torch.equal(changed, inputs[1])
+            self.assertGreater(differ, 15)
+            alone = structure.find([make()], lambda make=make: [make()])[0]
+            self.assertTrue(alone is None or not alone.norm)
 
     def test_neighbours_that_are_apart_stay_so(self) -> None:
         def knots() -> torch.Tensor:

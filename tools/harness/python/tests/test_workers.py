@@ -308,6 +308,18 @@ class Problems(WorkerCase):
                 result = self.trial(trusted, untrusted, entry, kind)
                 self.assertTrue(result.get("skipped") or result.get("mismatches") == [], result)
 
+    def test_inputs_that_require_gradients_are_changed_like_others(self) -> None:
+        drawn = "def get_inputs():\n    return [torch.randn(64, 32, requires_grad=True)]\n"
+        module = "import torch\nclass {}(torch.nn.Module):\n    def forward(self, x):\n        return {}\n"
+        # A NaN goes on to those before it in one of them alone: without it they are the same.
+        problem = module.format("Model", "x @ torch.ones(32, 32).triu()") + drawn
+        trusted, untrusted = self.start("trusted"), self.start("untrusted")
+        self.prepare(trusted, untrusted, problem, module.format("ModelNew", "x.cumsum(-1)"), "cpu")
+        for entry, kind in enumerate(draws.LABELS):
+            with self.subTest(kind):
+                result = self.trial(trusted, untrusted, entry, kind)
+                self.assertTrue(result.get("skipped") or result.get("mismatches") == [], result)
+
     def test_what_a_nan_decides_says_nothing(self) -> None:
         problem = "import torch\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        low, code = x.abs().min(-1)\n        return RETURNED\n" + INPUTS
         body = "import torch\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        low, code = x.abs().nan_to_num(nan=9.0).min(-1)\n        code = code.where(~x.isnan().any(-1), 17)\n        return RETURNED\n"
