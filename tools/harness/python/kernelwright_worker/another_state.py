@@ -40,14 +40,16 @@ _WRITTEN_DIGITS = 4
 #: Fewer elements than this that were drawn at random may look as if they were set by hand, and a single number always does.
 _TOLD_ALONE = 16
 _NORMS = torch.nn.modules.batchnorm._NormBase
-#: What statistics are called that training gathers, by norms of torch's and others.
-_STATISTICS = ("running_", "moving_")
+#: What statistics are called that training gathers, by norms of torch's and others, and what else is learnt: words of a name.
+_STATISTICS = frozenset({"running", "moving", "mean", "var", "std"})
+_LEARNT = frozenset({"bias", "biases", "scale", "scales", "gain", "weight", "weights", "offset", "shift", "gamma", "beta"})
 
 
 def trained(module: nn.Module) -> set[str]:
-    """The names of what training changes: parameters, and statistics. Other buffers are constants, which a kernel may know."""
-    statistics = {name for name, _buffer in module.named_buffers() if is_statistic(name)}
-    return statistics | {name for name, _parameter in module.named_parameters()}
+    """The names of what training changes: parameters, statistics, and buffers that are called like parameters and hold one value many times, as a correction
+    does before there was anything to correct. Other buffers are constants, which a kernel may know: masks, tables, and what a recurrence begins with."""
+    buffers = {name for name, buffer in module.named_buffers() if buffer.numel() > 1 and is_gathered(name) and (is_statistic(name) or _value(buffer) is not None)}
+    return buffers | {name for name, _parameter in module.named_parameters()}
 
 
 def has_statistics(module: nn.Module) -> bool:
@@ -144,8 +146,13 @@ def is_plain(tensor: Tensor) -> bool:
 
 
 def is_statistic(name: str) -> bool:
-    """Whether a buffer of this name holds what training gathers of its inputs."""
-    return leaf_of(name).startswith(_STATISTICS)
+    """Whether a buffer of this name holds statistics of inputs, of which some cannot be negative."""
+    return not _STATISTICS.isdisjoint(leaf_of(name).split("_"))
+
+
+def is_gathered(name: str) -> bool:
+    """Whether a buffer of this name holds what training gathers or learns."""
+    return is_statistic(name) or not _LEARNT.isdisjoint(leaf_of(name).split("_"))
 
 
 def leaf_of(name: str) -> str:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn.modules import module as registration
 from torch.overrides import TorchFunctionMode
 
-from .another_state import form_of, is_plain, is_statistic, key_of, leaf_of, other_values
+from .another_state import form_of, is_gathered, is_plain, key_of, leaf_of, other_values
 from .layout import same_bits
 
 #: Ways to tell which tensors stand for those of the reference: parameters and statistics by what they hold; any by the last part of their names as well and
@@ -135,7 +135,7 @@ class _Building:
     def _stands_for_state(self, leaf: str, tensor: Tensor) -> bool:
         if self._policy == BY_NAME:
             return leaf in self._leaves
-        return self._is_any or isinstance(tensor, nn.Parameter) or leaf in self._leaves or is_statistic(leaf)
+        return self._is_any or isinstance(tensor, nn.Parameter) or leaf in self._leaves or is_gathered(leaf)
 
     def computed(self, results: object, is_new: bool) -> None:
         """Replaces what any tensor holds that was just made, where any may stand for state: of the last ones, only what `is_new` and no result of others,

@@ -170,8 +170,8 @@ def _shift(elements: Tensor) -> None:
 
 def _bias(elements: Tensor, random_numbers: random.Random) -> None:
     """Most of the columns move, up or down and by as much in all rows, as a bias moves them: what decays stays over a whole sequence, and what a step has
-    forgotten of the steps before shows. Of several matrices, channels do so in the second half of them, since steps may come last. What has but one sign
-    keeps it."""
+    forgotten of the steps before shows. Steps may come last: of several matrices those in the second half have their channels moved instead, and of one matrix
+    the rows of the second half move as a whole. What has but one sign keeps it."""
     if not elements.dim():
         return
     biases = torch.tensor(_BIASES)
@@ -185,10 +185,10 @@ def _bias(elements: Tensor, random_numbers: random.Random) -> None:
         chosen = amounts[torch.randint(len(amounts), (part.shape[dimension],), generator=generator).to(amounts.device)]
         part.add_(chosen.reshape(-1, *[1] * (part.dim() - 1 - dimension)))
 
-    half = -(-len(elements) // 2) if elements.dim() > 2 and len(elements) > 1 else None
+    half = -(-len(elements) // 2) if elements.dim() > 1 and len(elements) > 1 else None
     move(elements[:half], elements.dim() - 1)
     if half is not None:
-        move(elements[half:], 1)
+        move(elements[half:], 1 if elements.dim() > 2 else 0)
 
 
 def can_block(tensor: Tensor) -> bool:

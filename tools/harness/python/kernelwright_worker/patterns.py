@@ -9,6 +9,8 @@ from .device import CUDA_POISON_BYTE, POISON_BYTE, POISON_FREED_BYTE
 from .layout import indices_of
 
 _SAMPLE, _STRIDE = 4096, 1 << 20
+#: Fewer places than this are in equal steps by chance.
+_FEWEST_STEPS = 4
 _NAMES = {1: ("element",), 2: ("row", "column")}
 
 
@@ -21,7 +23,7 @@ def explain(actual: Tensor, expected: Tensor, wrong: Tensor, worst: int) -> str:
     if total == 1:
         return text
     text = f"{text}; {count} of {total} elements differ" if count < total else f"{text}; all {total} elements differ"
-    return "".join([text, *(f", {note}" for note in (_values(actual, expected, wrong), _places(wrong) if count < total else "") if note)])
+    return "".join([text, *(f", {note}" for note in (_values(actual, expected, wrong), _places(wrong) if 1 < count < total else "") if note)])
 
 
 def _item(element: Tensor) -> object:
@@ -120,7 +122,7 @@ def _range(places: list[int], size: int, name: str) -> str:
             return f"in {name} >= {first}"
         return f"in {name} <= {last}" if first == 0 else f"in {name} {first} to {last}"
     step = places[1] - places[0]
-    if all(b - a == step for a, b in zip(places, places[1:])):
+    if len(places) >= _FEWEST_STEPS and all(b - a == step for a, b in zip(places, places[1:])):
         return f"in every {step}{_ordinal(step)} of {name} from {first}"
     return ""
 

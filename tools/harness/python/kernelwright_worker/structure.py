@@ -1,7 +1,7 @@
 """What an input is in every draw, and which of its elements can be moved about so that it stays that.
 
-Triangular or otherwise zero in the same places, symmetric, in ascending order, one of two numbers everywhere, rows of length one or of probabilities: kernels are
-written for it, as they are for a shape, so other draws and timed calls keep it. Other values say nothing of the kind: that all of them are positive, or that a
+Triangular or otherwise zero in the same places, symmetric, in ascending order, one of two numbers everywhere, rows of length one or of probabilities, or of two equal
+halves: kernels are written for it, as they are for a shape, so other draws and timed calls keep it. Other values say nothing of the kind: that all of them are positive, or that a
 whole input is the same every time, is no reason to rely on it.
 """
 
@@ -57,6 +57,8 @@ class Structure:
     either: tuple[float, ...] = ()
     #: Which norm of each row, along the last dimension, is one: the first where nothing is below zero, the second, or none.
     norm: int = 0
+    #: The second half of each row is the first one again, as tables for rotations have it.
+    doubled: bool = False
 
     @property
     def scales(self) -> bool:
@@ -82,6 +84,9 @@ class Structure:
                 # Kernels divide by how far neighbours are apart.
                 tied = (changed.diff(dim=-1) <= 0).any(-1, keepdim=True)
                 changed.copy_(torch.where(tied, before, changed))
+        if self.doubled:
+            half = changed.shape[-1] // 2
+            changed[..., half:] = changed[..., :half]
         if self.norm:
             self._normalise(changed, before)
 
@@ -110,6 +115,7 @@ class Structure:
             "in ascending order" if self.ascending else "",
             " or ".join(f"{number:g}" for number in self.either) + (" everywhere" if self.either else ""),
             ("", "rows of probabilities", "rows of length one")[self.norm],
+            "rows of two equal halves" if self.doubled else "",
         ]
         return " and ".join(filter(None, named))
 
@@ -127,26 +133,23 @@ def find(inputs: list[Any], again: Callable[[], list[Any]], ranges: Sequence[Ran
     others = [tensor.detach() for tensor in tensors_of(again())]
     if [(one.shape, one.stride(), one.dtype) for one in tensors] != [(one.shape, one.stride(), one.dtype) for one in others]:
         return [None] * len(tensors)
-    either = list(map(_either, tensors, others))
-    norms = list(map(_norm_of_both, tensors, others))
+    values = list(map(_values, tensors, others))
     # Beside masks alone calls would not be different.
-    are_free = any(can_scale(tensor) and tensor.numel() > 1 and not numbers and not norm for tensor, numbers, norm in zip(tensors, either, norms))
-    known = zip(freely, tensors, others, either, norms)
-    return [free or (_of(one, other, numbers, norm, are_free) if one.numel() > 1 else None) for free, one, other, numbers, norm in known]
+    are_free = any(can_scale(tensor) and tensor.numel() > 1 and not known for tensor, known in zip(tensors, values))
+    found = zip(freely, tensors, others, values)
+    return [free or (_of(one, other, known, are_free) if one.numel() > 1 else None) for free, one, other, known in found]
 
 
-def _of(first: Tensor, second: Tensor, either: tuple[float, ...], norm: int, are_free: bool) -> Structure | None:
+def _of(first: Tensor, second: Tensor, values: dict[str, Any], are_free: bool) -> Structure | None:
     """What a tensor is. Where no floating input is free to be moved about, others have to make calls different enough."""
-    if not either and not norm:
-        return _floats(first, second) if are_free else _integers(first, second)
-    if are_free:
-        nowhere = torch.empty(1, 0, dtype=torch.int64, device=first.device)
-        found = _floats(first, second) or _over(first, nowhere, nowhere)
-        if either:
-            return replace(_over(first, nowhere, nowhere), either=either)
-        return found if found.symmetric or found.ascending else replace(found, places=nowhere, mirrors=nowhere, norm=norm)
-    found = _integers(first, second) if either and not _have_as_many(first, either) else None
-    return replace(found, either=either) if found is not None and found.places.numel() else _floats(first, second)
+    if not are_free:
+        found = _integers(first, second) if not values or "either" in values and not _have_as_many(first) else None
+        return replace(found, **values) if found is not None and (found.places.numel() or not values) else _floats(first, second)
+    found = _floats(first, second)
+    if not values or found is not None and (found.symmetric or found.ascending):
+        return found
+    nowhere = torch.empty(1, 0, dtype=torch.int64, device=first.device)
+    return replace(found or _over(first, nowhere, nowhere), places=nowhere, mirrors=nowhere, **values)
 
 
 def fitting(structures: list[Structure | None], inputs: list[Any]) -> list[Structure | None]:
@@ -164,25 +167,45 @@ def _suspected(tensor: Tensor) -> bool:
     if not can_scale(tensor):
         return False
     some = not tensor.is_contiguous() or _is_symmetric(tensor) or _is_ascending(tensor) or bool((tensor == 0).any())
-    return some or len(_numbers(tensor)) == 2 or _norm(tensor) > 0
+    return some or len(_numbers(tensor)) == 2 or _norm(tensor) > 0 or _is_doubled(tensor)
 
 
 def _numbers(tensor: Tensor) -> tuple[float, ...]:
     """The numbers of which every element of a floating tensor is one, in order, if there are one or two."""
     if not can_scale(tensor) or tensor.is_complex() or tensor.numel() < _FEWEST_OF_TWO or overlaps(tensor):
         return ()
-    for part in (tensor.view(-1)[:_LOOKED_AT] if tensor.is_contiguous() else tensor, tensor):
+    # Looked at on the host: a GPU would have to load kernels for it, which takes longer.
+    for part in (tensor.view(-1)[:_LOOKED_AT].cpu() if tensor.is_contiguous() else tensor, tensor):
         ends = part.aminmax()
         if not bool(((part == ends.min) | (part == ends.max)).all()):
             return ()
     return tuple(sorted({float(ends.min), float(ends.max)}))
 
 
-def _either(first: Tensor, second: Tensor) -> tuple[float, ...]:
-    """The two numbers of which every element of two draws is one, as those of a mask or of signs are; none where it may be another one, and where the draws
-    are the same: what never changes has to be read."""
-    numbers = _numbers(first)
-    return numbers if len(numbers) == 2 and numbers == _numbers(second) and not torch.equal(first, second) else ()
+def _values(first: Tensor, second: Tensor) -> dict[str, Any]:
+    """What two draws of a floating tensor have in common beside places; nothing of numbers where the draws are the same: what never changes has to be read."""
+    known: dict[str, Any] = {}
+    if _is_doubled(first) and _is_doubled(second):
+        known["doubled"] = True
+    if first.numel() > 1 and can_scale(first) and not torch.equal(first, second):
+        numbers, norm = _numbers(first), _norm(first)
+        if len(numbers) == 2 and numbers == _numbers(second):
+            known["either"] = numbers
+        elif norm and norm == _norm(second):
+            known["norm"] = norm
+    return known
+
+
+def _is_doubled(tensor: Tensor) -> bool:
+    if not can_scale(tensor) or not tensor.dim() or tensor.numel() < 2 * _FEWEST_OF_TWO or tensor.shape[-1] % 2 or overlaps(tensor):
+        return False
+    # Of most inputs the first row has no such halves, and of what holds one or two numbers they say nothing.
+    pairs = (part.unflatten(-1, (2, -1)).unbind(-2) for part in (_first_row(tensor), tensor))
+    return all(torch.equal(*halves) for halves in pairs) and not _numbers(tensor)
+
+
+def _first_row(tensor: Tensor) -> Tensor:
+    return tensor[(0,) * (tensor.dim() - 1)].cpu()
 
 
 def _norm(tensor: Tensor) -> int:
@@ -193,20 +216,15 @@ def _norm(tensor: Tensor) -> int:
 
     def is_one(norm: int) -> bool:
         # Of most inputs the first row's is not.
-        rows = (tensor[(0,) * (tensor.dim() - 1)], tensor)
+        rows = (_first_row(tensor), tensor)
         return all(bool(((torch.linalg.vector_norm(some, norm, dim=-1, dtype=torch.float64) - 1).abs() <= off).all()) for some in rows)
 
     return 1 if is_one(1) and bool((tensor >= 0).all()) else 2 if is_one(2) else 0
 
 
-def _norm_of_both(first: Tensor, second: Tensor) -> int:
-    norm = _norm(first)
-    return norm if norm and norm == _norm(second) and not torch.equal(first, second) else 0
-
-
-def _have_as_many(tensor: Tensor, numbers: tuple[float, ...]) -> bool:
-    """Whether every row has as many of either number, as one has in which some are chosen."""
-    counts = (tensor == numbers[0]).sum(-1).flatten()
+def _have_as_many(tensor: Tensor) -> bool:
+    """Whether every row of a tensor of two numbers has as many of either, as one has in which some are chosen."""
+    counts = (tensor == tensor.max()).sum(-1).flatten()
     return len(counts) > 1 and bool((counts == counts[0]).all())
 
 

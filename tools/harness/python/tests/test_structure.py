@@ -64,12 +64,15 @@ class Structures(unittest.TestCase):
             self.assertIsNotNone(draws.transform([make()], "scaled", torch.device("cpu"), 1, known)[1])
 
     def test_of_others_it_is_no_structure(self) -> None:
-        x, few = torch.randn(64, 48), torch.randint(0, 2, (8,)).float()
+        x = torch.randn(64, 48)
+
+        def few() -> torch.Tensor:
+            return torch.tensor([1.0, 0.0, 1.0, 1.0, 0.0]).roll(int(torch.randint(5, ())))
 
         def chosen() -> torch.Tensor:
             return torch.nn.functional.one_hot(torch.randint(48, (64,)), 48).float()
 
-        for make in (lambda: torch.randint(0, 3, (64, 48)).float(), lambda: few.clone(), lambda: torch.full((64, 48), float(torch.randint(2, ())))):
+        for make in (lambda: torch.randint(0, 3, (64, 48)).float(), few, lambda: torch.full((64, 48), float(torch.randint(2, ())))):
             self.assertIsNone(structure.find([x, make()], lambda make=make: [x, make()])[1])
         self.assertIsNone(structure.find([chosen()], lambda: [chosen()])[0], "nothing that could be moved about")
         beside = structure.find([x, chosen()], lambda: [x + 1, chosen()])[1]
@@ -99,6 +102,19 @@ class Structures(unittest.TestCase):
             self.assertGreater(differ, 15)
             alone = structure.find([make()], lambda make=make: [make()])[0]
             self.assertTrue(alone is None or not alone.norm)
+
+    def test_halves_stay_equal(self) -> None:
+        angles = torch.arange(64.0)[:, None] / 10000.0 ** (torch.arange(0, 16, 2) / 16)
+        table, x = torch.cat((angles, angles), -1).cos(), torch.randn(64, 16)
+        for again in (table, table.roll(1, 0)):
+            known = structure.find([x, table], lambda again=again: [x + 1, again])
+            assert known[1] is not None
+            self.assertEqual((known[0], known[1].told(), known[1].scales), (None, "rows of two equal halves", True))
+            for kind in draws.LABELS:
+                (_x, changed), _skipped = draws.transform([x, table], kind, torch.device("cpu"), 1, known)
+                self.assertTrue(same_bits(changed[:, :8].contiguous(), changed[:, 8:].contiguous()), kind)
+        ones = torch.ones(64, 16)
+        self.assertEqual(structure.find([x, ones], lambda: [x + 1, ones]), [None, None])
 
     def test_neighbours_that_are_apart_stay_so(self) -> None:
         def knots() -> torch.Tensor:
