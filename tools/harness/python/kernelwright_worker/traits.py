@@ -343,10 +343,15 @@ def _fill(tensor: Tensor, elements: Tensor, generator: torch.Generator) -> None:
 
 
 def _is_above_one(first: Tensor, second: Tensor) -> bool:
-    """Whether these are integers that differ from draw to draw, and are never below two; not where they add up to the same in both, as parts of a whole do."""
-    if first.dtype not in INTEGERS or first.numel() == 0 or same_bits(first, second):
+    """Whether these are integers that differ from draw to draw, and are never below two; not where they add up to the same in both, as parts of a whole do, nor
+    where they go up one by one, as positions do: in another draw some may be below those that were seen."""
+    if first.dtype not in INTEGERS or first.numel() == 0 or same_bits(first, second) or _go_up(first) and _go_up(second):
         return False
     return int(torch.minimum(first, second).min()) > 1 and int(first.sum()) != int(second.sum())
+
+
+def _go_up(tensor: Tensor) -> bool:
+    return tensor.dim() > 0 and tensor.shape[-1] >= _MANY_COUNTED and bool((tensor[..., 1:] == tensor[..., :-1] + 1).all())
 
 
 def _lowered(first: list[Tensor], second: list[Tensor]) -> tuple[Tensor | None, ...]:

@@ -382,6 +382,22 @@ class Floats(Cases):
         self.check(torch.tensor(2.0), torch.tensor(2.1), "value 2.1, expected 2")
         self.check(torch.empty(0, 3), torch.empty(0, 3), None)
 
+    def test_integers_that_are_others_in_every_run_may_be_any(self) -> None:
+        steps = torch.full((64, 64), 64, dtype=torch.int32)
+        actual = steps.clone()
+        actual[3, 5] = 41
+
+        def runs(*numbers: int) -> list[torch.Tensor]:
+            made = [steps.clone() for _ in numbers]
+            for run, number in zip(made, numbers):
+                run[3, 5] = number
+            return made
+
+        for dtype in (torch.int32, torch.uint16):
+            for numbers, mismatches in (((40, 42, 43), 0), ((40, 42, 40, 42), 1), ((64, 64, 64), 1)):
+                expected = Expected(steps.to(dtype), steps.to(dtype), nearby=lambda numbers=numbers, dtype=dtype: [run.to(dtype) for run in runs(*numbers)])
+                self.assertEqual(len(compare(expected, actual.to(dtype), "output").mismatches), mismatches, (dtype, numbers))
+
     def test_details_name_the_pattern(self) -> None:
         def changed(index: object, value: object) -> torch.Tensor:
             copy = self.x.clone()

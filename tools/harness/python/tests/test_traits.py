@@ -350,7 +350,8 @@ class Numbers(unittest.TestCase):
         given[0][0] = 3
         ((lowered,), _skipped) = draws.transform(given, "lower", torch.device("cpu"), 1, (), traits)
         self.assertEqual(int(lowered[0]), 1, "what another draw has below that does not run over")
-        for make in (parts, lambda: torch.randint(0, 9, (90,)), lambda: torch.full((8,), 40), lambda: torch.rand(8) + 9):
+        positions = iter((40, 60))
+        for make in (parts, lambda: next(positions) + torch.arange(90), lambda: torch.randint(0, 9, (90,)), lambda: torch.full((8,), 40), lambda: torch.rand(8) + 9):
             self.assertEqual(both(lambda: [make()])[1].lowers_by, 0)
         # What belongs together stays so.
         edges = both(lambda: [(edges := torch.randint(0, 100, (2, 500))), 9 + edges[0] * 100 + edges[1]])[1]
