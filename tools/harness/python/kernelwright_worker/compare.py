@@ -156,7 +156,8 @@ def _compare_tensors(expected: Expected, baseline: Tensor, precise: Tensor, actu
                 break
         # The steps after which an orbit leaves: it may be any number where no two runs agree.
         distinct = 1 + (torch.stack(runs).sort(dim=0).values.diff(dim=0) != 0).sum(0)
-        wrong.view(-1)[at[distinct >= _CHAOTIC]] = False
+        chaotic = torch.zeros(wrong.numel(), dtype=torch.bool, device=wrong.device).index_fill_(0, at[distinct >= _CHAOTIC], True)
+        wrong &= ~chaotic.view(wrong.shape)
     if bool(wrong.any()) and expected.is_replaceable:
         result.says_nothing = CHOSEN
     elif bool(wrong.any()):

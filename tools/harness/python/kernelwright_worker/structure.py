@@ -1,8 +1,8 @@
 """What an input is in every draw, and which of its elements can be moved about so that it stays that.
 
-Triangular or otherwise zero in the same places, symmetric, in ascending order, one of two numbers everywhere, rows of length one or of probabilities, or of two equal
-halves: kernels are written for it, as they are for a shape, so other draws and timed calls keep it. Other values say nothing of the kind: that all of them are positive, or that a
-whole input is the same every time, is no reason to rely on it.
+Triangular or otherwise zero in the same places, symmetric, in ascending order, one of two numbers everywhere, rows of length one, of probabilities or of two
+equal halves: kernels are written for it, as they are for a shape, so other draws and timed calls keep it. Other values say nothing of the kind: that all of them
+are positive, or that a whole input is the same every time, is no reason to rely on it.
 """
 
 from __future__ import annotations

@@ -396,7 +396,11 @@ class Floats(Cases):
         for dtype in (torch.int32, torch.uint16):
             for numbers, mismatches in (((40, 42, 43), 0), ((40, 42, 40, 42), 1), ((64, 64, 64), 1)):
                 expected = Expected(steps.to(dtype), steps.to(dtype), nearby=lambda numbers=numbers, dtype=dtype: [run.to(dtype) for run in runs(*numbers)])
-                self.assertEqual(len(compare(expected, actual.to(dtype), "output").mismatches), mismatches, (dtype, numbers))
+                for given in (actual.to(dtype), actual.to(dtype).t().contiguous().t()):
+                    self.assertEqual(len(compare(expected, given, "output").mismatches), mismatches, (dtype, numbers))
+        laid_out = steps.t().contiguous().t()
+        expected = Expected(laid_out, laid_out, nearby=lambda: [run.t().contiguous().t() for run in runs(40, 42, 43)])
+        self.assertFalse(compare(expected, actual.t().contiguous().t(), "output").mismatches)
 
     def test_details_name_the_pattern(self) -> None:
         def changed(index: object, value: object) -> torch.Tensor:
