@@ -114,8 +114,8 @@ class Structure:
             "symmetric" if self.symmetric else "",
             "in ascending order" if self.ascending else "",
             " or ".join(f"{number:g}" for number in self.either) + (" everywhere" if self.either else ""),
-            ("", "rows of probabilities", "rows of length one")[self.norm],
-            "rows of two equal halves" if self.doubled else "",
+            ("", "made of rows of probabilities", "made of rows of length one")[self.norm],
+            "made of rows of two equal halves" if self.doubled else "",
         ]
         return " and ".join(filter(None, named))
 

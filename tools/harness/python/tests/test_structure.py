@@ -109,7 +109,7 @@ class Structures(unittest.TestCase):
         for again in (table, table.roll(1, 0)):
             known = structure.find([x, table], lambda again=again: [x + 1, again])
             assert known[1] is not None
-            self.assertEqual((known[0], known[1].told(), known[1].scales), (None, "rows of two equal halves", True))
+            self.assertEqual((known[0], known[1].told(), known[1].scales), (None, "made of rows of two equal halves", True))
             for kind in draws.LABELS:
                 (_x, changed), _skipped = draws.transform([x, table], kind, torch.device("cpu"), 1, known)
                 self.assertTrue(same_bits(changed[:, :8].contiguous(), changed[:, 8:].contiguous()), kind)
