@@ -167,7 +167,7 @@ def _suspected(tensor: Tensor) -> bool:
     if not can_scale(tensor):
         return False
     some = not tensor.is_contiguous() or _is_symmetric(tensor) or _is_ascending(tensor) or bool((tensor == 0).any())
-    return some or len(_numbers(tensor)) == 2 or _norm(tensor) > 0 or _is_doubled(tensor)
+    return some or len(_numbers(tensor)) == 2 or norm_of_rows(tensor) > 0 or _is_doubled(tensor)
 
 
 def _numbers(tensor: Tensor) -> tuple[float, ...]:
@@ -188,10 +188,10 @@ def _values(first: Tensor, second: Tensor) -> dict[str, Any]:
     if _is_doubled(first) and _is_doubled(second):
         known["doubled"] = True
     if first.numel() > 1 and can_scale(first) and not torch.equal(first, second):
-        numbers, norm = _numbers(first), _norm(first)
+        numbers, norm = _numbers(first), norm_of_rows(first)
         if len(numbers) == 2 and numbers == _numbers(second):
             known["either"] = numbers
-        elif norm and norm == _norm(second):
+        elif norm and norm == norm_of_rows(second):
             known["norm"] = norm
     return known
 
@@ -208,8 +208,9 @@ def _first_row(tensor: Tensor) -> Tensor:
     return tensor[(0,) * (tensor.dim() - 1)].cpu()
 
 
-def _norm(tensor: Tensor) -> int:
-    """The norm that is one in every row: of numbers that only happen to be positive, sums are not."""
+def norm_of_rows(tensor: Tensor) -> int:
+    """The norm that is one in every row along the last dimension, zero if none is: the first of probabilities, where nothing is below zero, or the second. Of
+    numbers that only happen to be positive, sums are not."""
     if not can_scale(tensor) or tensor.is_complex() or not tensor.numel() or not tensor.dim() or tensor.shape[-1] < 2 or overlaps(tensor):
         return 0
     off = min(torch.finfo(tensor.dtype).eps * tensor.shape[-1], _OFF_ONE)

@@ -19,7 +19,7 @@ from . import lengths
 from .lengths import Borders, Lengths
 from .layout import can_scale, editable_copy, indices_of, same_bits
 from .ranges import INTEGERS, Range, ranged, tell
-from .structure import Structure
+from .structure import Structure, norm_of_rows
 from .ties import Extreme, tied
 from .trees import floats_of, map_floats, map_tensors, tensors_of
 
@@ -35,8 +35,6 @@ _LEAST_STEP = 3
 _INNER_BORDERS = 6
 #: What is added to scores to close a place is no larger than this; of so many rows it is no chance what they have in common.
 _CLOSES, _MANY_ROWS = -1e3, 32
-#: What a row of probabilities is off one at most.
-_OFF_ONE = 0.02
 #: A mask has so many rows, or more: one of them is made empty, one in so many full, and most stay.
 _FEWEST_ROWS, _FULL = 4, 8
 #: Of so many rows two are made empty up to an end.
@@ -112,7 +110,7 @@ class Traits:
             constant_floats,
             tuple(_is_number(tensor) and int(tensor) not in told and not _is_told(int(tensor), *tensors) for tensor in tensors[0]),
             found,
-            tuple(all(map(_are_probabilities, pair)) for pair in zip(*tensors)),
+            tuple(all(norm_of_rows(tensor.detach()) == 1 for tensor in pair) for pair in zip(*tensors)),
             tuple(map(_mask, *tensors)),
             _skews(*tensors),
             min(lowest, default=1) - 1,
@@ -305,16 +303,6 @@ def _is_told(number: int, first: list[Tensor], second: list[Tensor]) -> bool:
         return True
     largest = [int(torch.maximum(*pair).max()) for pair in zip(first, second) if pair[0].dtype in INTEGERS and pair[0].numel() > 1]
     return any(number // 2 <= one < number for one in largest)
-
-
-def _are_probabilities(tensor: Tensor) -> bool:
-    """Whether each row adds up to one, and nothing is below zero: of numbers that only happen to be positive, rows do not."""
-    if not can_scale(tensor) or tensor.is_complex() or not tensor.numel() or not tensor.dim() or tensor.shape[-1] < 2:
-        return False
-    off = min(torch.finfo(tensor.dtype).eps * tensor.shape[-1], _OFF_ONE)
-    # Of most inputs the first row is not.
-    rows = (tensor.detach()[(0,) * (tensor.dim() - 1)], tensor.detach())
-    return all(bool((some >= 0).all()) and bool(((some.sum(-1, dtype=torch.float64) - 1).abs() <= off).all()) for some in rows)
 
 
 def _fill(tensor: Tensor, elements: Tensor, generator: torch.Generator) -> None:
