@@ -41,14 +41,16 @@ _WRITTEN_DIGITS = 4
 _TOLD_ALONE = 16
 _NORMS = torch.nn.modules.batchnorm._NormBase
 #: What statistics are called that training gathers, by norms of torch's and others, and what else is learnt: words of a name.
-_STATISTICS = frozenset({"running", "moving", "mean", "var", "std"})
+_RUNNING = frozenset({"running", "moving"})
+_STATISTICS = _RUNNING | {"mean", "var", "std"}
 _LEARNT = frozenset({"bias", "biases", "scale", "scales", "gain", "weight", "weights", "offset", "shift", "gamma", "beta"})
 
 
 def trained(module: nn.Module) -> set[str]:
-    """The names of what training changes: parameters, statistics, and buffers that are called like parameters and hold one value many times, as a correction
-    does before there was anything to correct. Other buffers are constants, which a kernel may know: masks, tables, and what a recurrence begins with."""
-    buffers = {name for name, buffer in module.named_buffers() if buffer.numel() > 1 and is_gathered(name) and (is_statistic(name) or _value(buffer) is not None)}
+    """The names of what training changes: parameters, running statistics, and buffers that are called like parameters or statistics and hold nothing but zeros or
+    ones, as a correction does before there was anything to correct. Other buffers are constants, which a kernel may know: masks, tables, and what a recurrence
+    begins with."""
+    buffers = {name for name, buffer in module.named_buffers() if buffer.numel() > 1 and is_gathered(name) and (_runs(name) or _value(buffer) in (0.0, 1.0))}
     return buffers | {name for name, _parameter in module.named_parameters()}
 
 
@@ -148,6 +150,10 @@ def is_plain(tensor: Tensor) -> bool:
 def is_statistic(name: str) -> bool:
     """Whether a buffer of this name holds statistics of inputs, of which some cannot be negative."""
     return not _STATISTICS.isdisjoint(leaf_of(name).split("_"))
+
+
+def _runs(name: str) -> bool:
+    return not _RUNNING.isdisjoint(leaf_of(name).split("_"))
 
 
 def is_gathered(name: str) -> bool:
