@@ -60,7 +60,9 @@ def describe_cpu(software: list[str]) -> dict:
 
 
 def arch(machine: str, flags: list[str]) -> str:
-    """The architecture's name for compilers and packs; the vector width is part of it where kernels depend on it."""
+    """The architecture's name for compilers and packs; what kernels are vectorised by is part of it where they depend on it."""
+    if machine == "aarch64" and "sve" in flags:
+        return "aarch64-sve"
     if machine != "x86_64":
         return machine
     if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= set(flags):

@@ -299,10 +299,10 @@ class Processor(unittest.TestCase):
         hybrid = CacheLevel("L2", ((2048 * kib, frozenset({0, 1})), (4096 * kib, frozenset({2, 3, 4, 5}))))
         self.assertEqual(hybrid.words(), "4 MiB shared by 4 processors, 1 instance; 2 MiB shared by 2 processors, 1 instance")
 
-    def test_the_architecture_follows_the_vector_width(self) -> None:
+    def test_the_architecture_follows_the_vectors(self) -> None:
         wide = ["avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl"]
         self.assertEqual([arch("x86_64", flags) for flags in (wide, wide[:3], [])], ["x86_64-avx512", "x86_64-avx2", "x86_64"])
-        self.assertEqual(arch("aarch64", ["asimd", "sve"]), "aarch64")
+        self.assertEqual([arch("aarch64", flags) for flags in (["asimd", "sve"], ["asimd"])], ["aarch64-sve", "aarch64"])
 
 
 if __name__ == "__main__":
