@@ -13,6 +13,9 @@ use crate::settings::Settings;
 /// The tool that gives verdicts, on every server that can take the place of ours.
 const TOOL: &str = "evaluate_kernel";
 
+/// What a server that answers with a job after a while is asked to wait for the verdict, in seconds; one that knows no such argument is not given it.
+const WAIT_S: u32 = 3_600;
+
 /// Gives verdicts.
 pub enum Judge {
     /// The evaluator of this executable; it may hand the work to a command.
@@ -110,7 +113,7 @@ fn arguments(request: &EvaluateRequest) -> Map<String, Value> {
     let all = json!({
         "problem": request.problem_source, "candidate": request.candidate_source, "target": request.target, "measure": options.measure,
         "trials": options.trials, "tf32": options.tf32, "baselines": baselines, "pairs": options.pairs,
-        "deep_check": options.deep_check.then_some(true),
+        "deep_check": options.deep_check.then_some(true), "wait_s": WAIT_S,
     });
     match all {
         Value::Object(all) => all.into_iter().filter(|(_, value)| !value.is_null()).collect(),

@@ -11,6 +11,7 @@ mod judge;
 mod printer;
 mod progress;
 mod settings;
+mod source_file;
 mod suite;
 mod summary;
 mod verbs;

@@ -65,7 +65,7 @@ impl ToolServer {
     }
 
     /// Calls the tool with those of the arguments that its schema has; its structured result. A server that dies or hangs is started anew,
-    /// once, and asked again. Dropping the future leaves the call to the server.
+    /// once, and asked again. Dropping the future cancels the call.
     pub async fn call(
         &mut self,
         arguments: Map<String, Value>,

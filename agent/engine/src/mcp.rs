@@ -9,16 +9,17 @@ use std::time::Duration;
 
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientConfig, ClientRequest, ContentBlock, Implementation,
-    ProgressNotificationParam, ProtocolVersion, ServerResult,
+    CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientConfig, ClientRequest, ContentBlock,
+    Implementation, ProgressNotificationParam, ProtocolVersion, RequestId, ServerResult,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, PeerRequestOptions, RoleClient, RunningService,
-    ServiceError,
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer, PeerRequestOptions, RoleClient,
+    RunningService, ServiceError,
 };
 use rmcp::transport::TokioChildProcess;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Map, Value, json};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::error::ServerFailure;
@@ -165,8 +166,28 @@ impl Drop for Starting {
     }
 }
 
+/// A call that has no answer yet: dropped, the server is told that nobody waits for it.
+struct Underway {
+    peer: Peer<RoleClient>,
+    /// None once it has one.
+    id: Option<RequestId>,
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        let (Some(id), Ok(runtime)) = (self.id.take(), Handle::try_current()) else { return };
+        let peer = self.peer.clone();
+        runtime.spawn(async move {
+            let cancelled = CancelledNotificationParam::new(Some(id), Some("nobody waits for it any more".to_owned()));
+            // A server that has ended needs not to be told.
+            let _ = peer.notify_cancelled(cancelled).await;
+        });
+    }
+}
+
 impl Connection {
-    /// Calls a tool. `idle` starts over with every progress message, `total` does not.
+    /// Calls a tool. `idle` starts over with every progress message, `total` does not. Dropping the future cancels the call: a server that went on with it
+    /// would keep its device from the next one.
     pub(crate) async fn call(
         &self,
         tool: &str,
@@ -178,7 +199,12 @@ impl Connection {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let options = PeerRequestOptions::with_timeout(idle).reset_timeout_on_progress().with_max_total_timeout(total);
         let answer = match self.service.send_request_with_option(request, options).await {
-            Ok(handle) => handle.await_response().await,
+            Ok(handle) => {
+                let mut call = Underway { peer: handle.peer.clone(), id: Some(handle.id.clone()) };
+                let answer = handle.await_response().await;
+                call.id = None;
+                answer
+            }
             Err(error) => Err(error),
         };
         match answer {

@@ -72,6 +72,26 @@ fn a_command_of_the_users_own_takes_the_evaluators_place() {
 }
 
 #[test]
+fn a_problem_that_a_server_is_too_slow_on_keeps_none_of_the_others_waiting() {
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir(home.path().join("kernels")).unwrap();
+    for (name, kernel) in [("a", "slow"), ("b", "quick"), ("c", "quick")] {
+        fs::write(home.path().join(format!("{name}.py")), DOUBLE).unwrap();
+        fs::write(home.path().join(format!("kernels/{name}.py")), format!("# {name}: {kernel}\n")).unwrap();
+    }
+    // What is judged next says whether the slow one is still at work.
+    let evaluator = "if grep -q slow; then echo $$ > slow.pid; exec sleep 300; fi\nsleep 1\n\
+        if kill -0 $(cat slow.pid) 2>/dev/null; then echo '{\"error\": \"not ended\"}'; else echo '{\"error\": null}'; fi\n";
+    fs::write(home.path().join("evaluator.sh"), evaluator).unwrap();
+    let program = kernelwright_tests::binary();
+    let server = format!("[servers.evaluate]\ncommand = [{program:?}, \"serve\", \"evaluate\", \"--evaluator\", \"sh evaluator.sh\"]\n");
+    fs::write(home.path().join("kernelwright.toml"), server).unwrap();
+    let said = run(home.path(), &["a.py", "b.py", "c.py", "--candidates", "kernels", "--no-timing", "--problem-limit", "5s", "--json"]);
+    let statuses = &lines(&said)[3]["statuses"];
+    assert_eq!(*statuses, serde_json::json!({"correct": 2, "too_slow": 1}), "{said:?}");
+}
+
+#[test]
 fn what_another_evaluator_judged_is_judged_again() {
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("double.py"), DOUBLE).unwrap();

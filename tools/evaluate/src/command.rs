@@ -92,8 +92,13 @@ pub(crate) async fn evaluate(command: &str, request: &EvaluateRequest, log: &Wor
     let mut evaluation = if value.get("status").is_some() {
         complete(value, request).map_err(|error| not_understood(error.to_string()))?
     } else {
+        let says_error = value.get("error").is_some();
+        if !value.is_object() {
+            return Err(not_understood("it is no object".to_owned()));
+        }
         let answer = Answer::deserialize(value).map_err(|error| not_understood(error.to_string()))?;
-        blank(request, verdict(answer, options.measure).map_err(|reason| not_understood(reason.to_owned()))?)
+        // Without times nothing else says that it is an answer at all.
+        blank(request, verdict(answer, says_error && !options.measure).map_err(|reason| not_understood(reason.to_owned()))?)
     };
     // Verdicts are kept, and shown to models: what the command says may not be for either.
     evaluation.findings.push(Finding {
@@ -101,6 +106,13 @@ pub(crate) async fn evaluate(command: &str, request: &EvaluateRequest, log: &Wor
         severity: Severity::Note,
         message: "the verdict is that of the evaluator's command; nothing of it was checked".to_owned(),
     });
+    if options.deep_check && evaluation.deep_check.is_none() && matches!(evaluation.verdict, Verdict::Correct(_)) {
+        evaluation.findings.push(Finding {
+            rule: "deep_check_incomplete".to_owned(),
+            severity: Severity::Warning,
+            message: "the evaluator's command says nothing of a deep check".to_owned(),
+        });
+    }
     evaluation.wall_ns = started.elapsed().into();
     Ok(evaluation)
 }
@@ -126,12 +138,15 @@ pub(crate) async fn measure_baseline(command: &str, request: &EvaluateRequest, l
     Ok(BaselineReport { problem, target, baselines, inputs: vec![], outputs: vec![], findings: evaluation.findings })
 }
 
-fn verdict(answer: Answer, measure: bool) -> Result<Verdict, &'static str> {
+fn verdict(answer: Answer, without_times: bool) -> Result<Verdict, &'static str> {
     if let Some(error) = answer.error.filter(|error| !error.trim().is_empty()) {
         let summary = error.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned();
         return Ok(Verdict::Faulted(Fault { phase: "run".to_owned(), summary, diagnostics: error, log: None }));
     }
     let positive = |value: Option<f64>| value.filter(|value| value.is_finite() && *value > 0.0);
+    if answer.speedup.is_some() && positive(answer.speedup).is_none() {
+        return Err("its speedup is no positive number");
+    }
     let (original, optimized) = (positive(answer.original_time), positive(answer.optimized_time));
     let speedup = positive(answer.speedup).or_else(|| Some(original? / optimized?));
     let timing = match (speedup, original, optimized) {
@@ -157,8 +172,8 @@ fn verdict(answer: Answer, measure: bool) -> Result<Verdict, &'static str> {
             build_ns: Nanoseconds(0),
             first_call_ns: Nanoseconds(0),
         }),
-        (None, None, None) if !measure => None,
-        _ => return Err("it names neither an error nor a speedup with both times"),
+        (None, None, None) if without_times => None,
+        _ => return Err("it names neither an error nor a speedup with both times; without a time, `error` has to be there, and null"),
     };
     let not_measured = timing.is_none().then(|| NotMeasured { reason: "the evaluator's command gives no time".to_owned() });
     Ok(Verdict::Correct(Box::new(Correct { trials: Trials::default(), error_over_tolerance: 0.0, timing, not_measured, sets: vec![] })))
@@ -353,5 +368,24 @@ mod tests {
         assert!(reason(unsure).await.ends_with("failed (exit status: 3): {\"speedup\": 2}"), "{}", reason(unsure).await);
         assert!(reason("echo fine").await.starts_with("the answer of the evaluator's command `echo fine` is not understood: expected"));
         assert!(reason("echo '{\"speedup\": 2}'").await.contains("neither an error nor a speedup with both times"));
+        let slower = r#"echo '{"speedup": 0, "original_time": 1, "optimized_time": 0.4, "error": null}'"#;
+        assert!(reason(slower).await.contains("no positive number"), "{}", reason(slower).await);
+        assert!(reason("echo '[2.5, 1.0, 0.4]'").await.contains("it is no object"));
+    }
+
+    #[tokio::test]
+    async fn without_times_an_answer_says_that_there_was_no_error() {
+        let status = |answer: &'static str| async move {
+            let mut request = identity("class Model: ...", "p.py", Target::CPU, false);
+            (request.options.measure, request.options.deep_check) = (false, true);
+            let log = tempfile::tempdir().unwrap();
+            evaluate(&format!("echo '{answer}'"), &request, &WorkerLog::at(log.path().join("logs/command.log"))).await
+        };
+        let evaluation = status(r#"{"error": null}"#).await.unwrap();
+        let rules: Vec<_> = evaluation.findings.iter().map(|finding| finding.rule.as_str()).collect();
+        assert_eq!((evaluation.verdict.status(), rules), ("correct", vec!["foreign_evaluator", "deep_check_incomplete"]));
+        for answer in ["{}", r#"{"correct": false, "reason": "wrong"}"#, r#"{"type": "error"}"#] {
+            assert!(status(answer).await.unwrap_err().to_string().contains("`error` has to be there"), "{answer}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The log of a suite: JSON lines, one per problem that was dealt with, and the only truth about what was done.
 //!
-//! A line counts for a problem only where problem, candidate, target, options and judge are what they were. A file may therefore be gone on with
+//! A line counts for a problem only where its name, problem, candidate, target, options with their limits and judge are what they were. A file may therefore be gone on with
 //! after a problem has changed, or with another filter: what is known is not done again, the rest is.
 
 use std::fs::{self, File, OpenOptions};
@@ -23,7 +23,7 @@ pub struct Entry {
     pub suite: String,
     /// The problem's name in it.
     pub name: String,
-    /// The content hash of problem, candidate, target, options and judge together.
+    /// The content hash of name, problem, candidate, target, options and judge together.
     pub key: String,
     /// Who gave the verdict: the built-in evaluator with its version, or a hash of what took its place. Logs of before this was told have none.
     #[serde(default)]
@@ -245,18 +245,19 @@ impl Log {
         let mut entries = Vec::new();
         let mut whole = 0;
         let mut reader = BufReader::new(&mut file);
-        let mut text = String::new();
-        while reader.read_line(&mut text).map_err(failed)? > 0 {
-            if !text.ends_with('\n') {
+        // What was cut short may end within a character.
+        let mut text = Vec::new();
+        while reader.read_until(b'\n', &mut text).map_err(failed)? > 0 {
+            if !text.ends_with(b"\n") {
                 break;
             }
             let line = entries.len() + 1;
-            entries.push(serde_json::from_str(&text).map_err(|source| LogError::NotALog { path: path.to_path_buf(), line, source })?);
+            entries.push(serde_json::from_slice(&text).map_err(|source| LogError::NotALog { path: path.to_path_buf(), line, source })?);
             whole += text.len() as u64;
             text.clear();
         }
         if !text.is_empty() && entries.is_empty() {
-            let source = serde_json::from_str::<Entry>(&text).err();
+            let source = serde_json::from_slice::<Entry>(&text).err();
             return Err(source.map_or_else(
                 || failed(io::Error::other("it has no end of line")),
                 |source| LogError::NotALog { path: path.to_path_buf(), line: 1, source },
@@ -304,14 +305,17 @@ mod tests {
         let path = folder.path().join("a/log.jsonl");
         let mut log = Log::open(&path).unwrap();
         log.append(entry("one", "1")).unwrap();
-        log.append(entry("two", "2")).unwrap();
+        log.append(entry("zwölf", "2")).unwrap();
         drop(log);
-        let text = fs::read_to_string(&path).unwrap();
-        fs::write(&path, &text[..text.len() - 5]).unwrap();
-        let mut log = Log::open(&path).unwrap();
-        assert_eq!((log.known("1"), log.known("2")), (Some(&entry("one", "1")), None));
-        log.append(entry("two", "2")).unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        let text = fs::read(&path).unwrap();
+        let within_a_character = text.iter().position(|&byte| byte == "ö".as_bytes()[0]).unwrap() + 1;
+        for end in [text.len() - 5, within_a_character] {
+            fs::write(&path, &text[..end]).unwrap();
+            let mut log = Log::open(&path).unwrap();
+            assert_eq!((log.known("1"), log.known("2")), (Some(&entry("one", "1")), None));
+            log.append(entry("zwölf", "2")).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), text);
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ use super::log::{Ending, Entry, Log, LogError, NoVerdict, Unjudged};
 use super::seats::{Seat, one_for_each_device, share_devices};
 use crate::judge::JudgeError;
 use crate::settings::show_duration;
+use crate::source_file;
 
 /// So many problems in a row on which the evaluator fails in the same way are no coincidence, and the next would fare no better.
 const IN_A_ROW: usize = 5;
@@ -86,7 +87,7 @@ impl Plan {
             Err(_) => "",
         };
         let options = format!("{:?} {:?} {}", self.options, self.threads, self.judge);
-        let parts = [source, candidate, &self.target.to_string(), &options];
+        let parts = [&problem.name, source, candidate, &self.target.to_string(), &options];
         let parts: Vec<String> = parts.iter().map(|part| ContentHash::of(part).as_str().to_owned()).collect();
         Task { problem, question, key: ContentHash::of(parts.concat()).as_str().to_owned() }
     }
@@ -127,7 +128,7 @@ fn candidate_in(folder: &Path, problem: &Problem) -> Result<String, NoVerdict> {
         if !Path::new(&file).components().all(|part| matches!(part, Component::Normal(_))) {
             return Err(unreadable(format!("a candidate `{file}` would lie outside of the folder of candidates")));
         }
-        match std::fs::read_to_string(&path) {
+        match source_file::read(&path) {
             Ok(text) => return Ok(text),
             // Of a link that leads nowhere the same error comes, but the link is there.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && path.symlink_metadata().is_err() => {}
@@ -343,6 +344,8 @@ async fn one(plan: &Plan, task: &Task, seat: &mut Seat) -> Result<Done, Stopped>
 
 #[cfg(test)]
 mod tests {
+    use kernelwright_evaluate::Limits;
+
     use super::*;
 
     fn plan(candidates: Option<&Path>) -> Plan {
@@ -367,6 +370,11 @@ mod tests {
         assert_ne!(key(&usual, "x"), key(&alone, "x"));
         let upgraded = Plan { judge: "kernelwright 2".into(), ..usual.clone() };
         assert_ne!(key(&usual, "x"), key(&upgraded, "x"));
+        let limits = |run: u64| Some(Limits { run: Duration::from_secs(run), ..Limits::default() });
+        let limited = |run: u64| Plan { options: Options { limits: limits(run), ..Options::default() }, ..usual.clone() };
+        assert_ne!(key(&limited(1), "x"), key(&limited(60), "x"));
+        // Each of two files with the same text is told by its own name.
+        assert_ne!(usual.task(problem("a", "x")).key, usual.task(problem("b", "x")).key);
     }
 
     #[test]
@@ -404,9 +412,10 @@ mod tests {
         std::fs::write(folder.path().join("bytes.py"), [0xff, 0xfe]).unwrap();
         std::fs::create_dir(folder.path().join("folder.py")).unwrap();
         std::os::unix::fs::symlink("nowhere", folder.path().join("link.py")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", folder.path().join("endless.py")).unwrap();
         let plan = plan(Some(folder.path()));
         let none = |name: &str| plan.task(problem(name, "class Model: ...")).question.unwrap_err();
-        for (name, reason) in [("bytes", "UTF-8"), ("folder", "directory"), ("link", "No such file")] {
+        for (name, reason) in [("bytes", "UTF-8"), ("folder", "directory"), ("link", "No such file"), ("endless", "16 MiB")] {
             let none = none(name);
             assert!(none.status == Unjudged::CandidateUnreadable && none.reason.contains(reason), "{name}: {none:?}");
             assert_eq!(none.place, Some(folder.path().join(format!("{name}.py")).display().to_string()));

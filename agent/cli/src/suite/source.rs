@@ -8,6 +8,7 @@ use kernelwright_harness::{HarnessError, Interpreter, Package, suites};
 use serde::Deserialize;
 
 use super::{Problem, Suite};
+use crate::source_file;
 
 /// What a user names as a suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -231,7 +232,7 @@ fn some<T>(found: Vec<T>, folder: &Path) -> Result<Vec<T>, SourceError> {
 
 /// A file that cannot be read is a problem too, so that it keeps none of the others from being dealt with.
 fn read(path: &Path, name: String, short: Option<String>) -> Problem {
-    let source = fs::read_to_string(path).map_err(|error| format!("the problem file cannot be read: {error}"));
+    let source = source_file::read(path).map_err(|error| format!("the problem file cannot be read: {error}"));
     Problem { name, short, source, path: Some(path.to_path_buf()) }
 }
 

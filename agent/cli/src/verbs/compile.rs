@@ -52,12 +52,18 @@ pub fn run(context: &Context, args: &Compile) -> Result<Exit, Failure> {
 fn failed(problem: &std::path::Path, error: &CompileError) -> Failure {
     let exit = match error.code() {
         "problem_invalid" => Exit::ProblemInvalid,
-        "python_unusable" | "worker_failed" => Exit::ToolServer,
+        "python_unusable" | "worker_failed" | "cache_unwritable" => Exit::ToolServer,
         "internal" => Exit::Unexpected,
         _ => Exit::Usage,
     };
     let failure = Failure::new(exit, error.to_string()).hint(error.hint());
-    if exit == Exit::ProblemInvalid { failure.at(problem.display().to_string()) } else { failure }
+    if exit != Exit::ProblemInvalid {
+        return failure;
+    }
+    failure.at(match error.details() {
+        Some(details) => format!("{}\n{details}", problem.display()),
+        None => problem.display().to_string(),
+    })
 }
 
 /// A table per architecture, and what went wrong below it.

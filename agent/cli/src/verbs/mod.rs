@@ -15,9 +15,8 @@ mod serve;
 mod session;
 mod suite;
 
-use std::io::Read as _;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use kernelwright_engine::Store;
 use tokio::runtime::Runtime;
@@ -28,6 +27,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::printer::{Printer, Verbosity};
 use crate::settings::{Flags, Recorded, Settings};
+use crate::source_file;
 
 /// What every verb gets.
 pub struct Context<'a> {
@@ -113,22 +113,15 @@ fn runtime() -> Result<Runtime, Failure> {
     Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
 }
 
-/// The longest source that is read, in bytes: a device has no end.
-const LONGEST_SOURCE: u64 = 16 << 20;
-
-/// A source file that the user named; a pipe will do, as a shell makes one of a command.
+/// A source file that the user named.
 fn read_source(path: &Path, what: &str) -> Result<String, Failure> {
-    let mut text = String::new();
-    let read = fs::File::open(path).and_then(|file| file.take(LONGEST_SOURCE + 1).read_to_string(&mut text));
-    let (reason, hint) = match read {
-        Ok(_) if text.len() as u64 > LONGEST_SOURCE => {
-            ("it is longer than 16 MiB".to_owned(), format!("name a Python file that holds the {what}"))
-        }
-        Ok(_) => return Ok(text),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => (error.to_string(), "save it as UTF-8".to_owned()),
-        Err(error) => (error.to_string(), format!("name a Python file that holds the {what}")),
-    };
-    Err(Failure::new(Exit::ProblemInvalid, format!("cannot read the {what}: {reason}")).at(path.display().to_string()).hint(hint))
+    source_file::read(path).map_err(|error| {
+        let hint = match error.kind() {
+            io::ErrorKind::InvalidData => "save it as UTF-8".to_owned(),
+            _ => format!("name a Python file that holds the {what}"),
+        };
+        Failure::new(Exit::ProblemInvalid, format!("cannot read the {what}: {error}")).at(path.display().to_string()).hint(hint)
+    })
 }
 
 /// A run's folder, given its path, its name, or nothing for the newest.

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{Context, runtime};
 use crate::args::{Chosen, Suite as Args, SuiteRun, SuiteVerb};
-use crate::built_in::executable;
+use crate::built_in::{evaluate_settings, executable};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -24,10 +24,11 @@ use crate::suite::summary::{Summary, reason};
 use crate::suite::{Suite, run as runner};
 
 /// What `suite list` says without a suite.
-const SUITES: &str = "\
-aten               one problem per ATen operator, generated from PyTorch's OpInfo database
-kernelbench:PATH   KernelBench's levels 1 to 3: its repository, the folder with its levels, or one of them
-PATH...            problem files of your own, or folders of them";
+const SUITES: [(&str, &str); 3] = [
+    ("aten", "one problem per ATen operator, generated from PyTorch's OpInfo database"),
+    ("kernelbench:PATH", "KernelBench's levels 1 to 3: its repository, the folder with its levels, or one of them"),
+    ("PATH...", "problem files of your own, or folders of them"),
+];
 
 pub fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
     match &args.verb {
@@ -40,7 +41,13 @@ pub fn run(context: &Context, args: &Args) -> Result<Exit, Failure> {
 fn list(context: &Context, chosen: &Chosen, as_json: bool) -> Result<Exit, Failure> {
     let printer = context.printer;
     if chosen.suite.is_empty() {
-        printer.result(SUITES)?;
+        for (suite, about) in SUITES {
+            if as_json {
+                printer.json(&json!({"suite": suite, "about": about}))?;
+            } else {
+                printer.result(format!("{suite:<19}{about}"))?;
+            }
+        }
         return Ok(Exit::Success);
     }
     let suite = load(context, chosen, &context.settings(&chosen.flags())?)?;
@@ -180,6 +187,7 @@ fn plan(context: &Context, args: &SuiteRun, settings: &Settings, suite: Suite) -
             measure: !args.rules.no_timing,
             tf32: evaluate.tf32,
             pairs: evaluate.pairs,
+            limits: Some(evaluate_settings(settings, executable()?).limits),
             ..Options::default()
         },
         threads: evaluate.threads,

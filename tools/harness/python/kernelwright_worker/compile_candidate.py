@@ -42,9 +42,7 @@ def follow(part: Part, problem_source: str, path: Path, artifacts: Artifacts, at
     extensions.install(path.read_text())
     launches = Launches(part, artifacts, report, at_once, limit_s)
     if not part.is_gpu:
-        # Nothing is launched on the host: what counts is whether its C++ builds, which importing does.
-        _guarded(report, own, "import", lambda: _import(path))
-        extensions.compile()
+        _on_host(problem, path, extensions, report, own)
         return
     mode = pretend(part, launches.counts)
     launches.install()
@@ -62,10 +60,45 @@ def follow(part: Part, problem_source: str, path: Path, artifacts: Artifacts, at
             return
         made = _guarded(report, own, "construct", lambda: _construct(module, init))
         if made is not None:
-            _guarded(report, own, "run", lambda: made(*inputs))
+            _launch(problem, mode, made, inputs, report, own)
             if problem.trains:
                 report({"note": "a training problem: kernels that only the backward pass launches were not compiled, it needs the device"})
         extensions.compile()
+
+
+def _on_host(problem: Problem, path: Path, extensions: Extensions, report: Report, own: Callable[[str], bool]) -> None:
+    """Nothing is launched there: what counts is whether the C++ builds, which importing and constructing do."""
+    module = _guarded(report, own, "import", lambda: _import(path))
+    if module is not None:
+        try:
+            init = problem.init_inputs(_SEED)
+        except WorkerError as error:
+            report(_of_problem(error))
+            return
+        _guarded(report, own, "construct", lambda: _build(module, init))
+    extensions.compile()
+
+
+def _launch(problem: Problem, mode: Any, made: Callable[..., Any], first: list[Any], report: Report, own: Callable[[str], bool]) -> None:
+    """One call on every set of inputs, whose shapes may ask for other kernels; up to the first that fails."""
+    for number, name in enumerate(problem.sets()):
+        inputs = first
+        if number:
+            try:
+                problem.select(number)
+                inputs = map_tensors(_drawn(mode, lambda: _inputs(problem)), place)
+            except WorkerError as error:
+                report(_of_problem(error))
+                return
+
+        def call(inputs: list[Any] = inputs) -> bool:
+            made(*inputs)
+            return True
+
+        if not _guarded(report, own, "run", call):
+            if name:
+                report({"note": f"it was followed up to its call on the set {name} of inputs"})
+            return
 
 
 def _inputs(problem: Problem) -> list[Any]:
@@ -98,9 +131,15 @@ def _import(path: Path) -> Any:
 
 
 def _construct(module: Any, init: list[Any]) -> Any:
+    made_by, made = _build(module, init)
+    return made if made_by is None else move(made)
+
+
+def _build(module: Any, init: list[Any]) -> tuple[Any, Any]:
+    """The class, where there is one, and its instance or the function in its place."""
     seed_all(_SEED)
     made_by, kernel = forms.entry_points(module)
-    return kernel if made_by is None else move(made_by(*init))
+    return made_by, kernel if made_by is None else made_by(*init)
 
 
 def _guarded(report: Report, own: Callable[[str], bool], phase: str, work: Callable[[], Any]) -> Any:

@@ -101,7 +101,7 @@ def compile_whole(compiler: str, source: str, arch: str, options: list[str], inc
     with tempfile.TemporaryDirectory(prefix="nvcc-") as folder:
         path = Path(folder, "cuda_sources.cu")
         path.write_text(source)
-        command = [compiler, "-cubin", f"-arch={arch}", "-Xptxas=-v", "--keep", f"--keep-dir={folder}", *_NVCC_FLAGS, *_for_nvcc(options)]
+        command = [compiler, "-cubin", f"-arch={_asked(arch, options)}", "-Xptxas=-v", "--keep", f"--keep-dir={folder}", *_NVCC_FLAGS, *_for_nvcc(options)]
         command += [f"-I{include}" for include in [*_toolkit_headers(compiler), *includes]] + [str(path), "-o", str(Path(folder, "out.cubin"))]
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)
         log = (done.stdout + done.stderr).replace(f"{folder}/", "")
@@ -119,7 +119,7 @@ def compile_device(library: ctypes.CDLL, source: str, arch: str, options: list[s
     _check(library, library.nvrtcCreateProgram(ctypes.byref(program), text, b"cuda_sources", 0, None, None))
     for instance in part.instances:
         library.nvrtcAddNameExpression(program, instance.encode())
-    flags = [f"--gpu-architecture={arch}", "--ptxas-options=-v", "--std=c++20", "--device-as-default-execution-space"]
+    flags = [f"--gpu-architecture={_asked(arch, options)}", "--ptxas-options=-v", "--std=c++20", "--device-as-default-execution-space"]
     flags += [f"-I{folder}" for folder in _headers()] + [option for option in options if _NVRTC_OPTION.match(option)]
     array = (ctypes.c_char_p * len(flags))(*[flag.encode() for flag in flags])
     result = library.nvrtcCompileProgram(program, len(flags), array)
@@ -139,6 +139,12 @@ def _toolkit_headers(compiler: str) -> list[str]:
 def _headers() -> list[str]:
     folders = [folder / "include" for folder in _wheels()] + [Path("/usr/local/cuda/include")]
     return [str(path) for folder in folders for path in (folder, folder / "cccl") if path.is_dir()]
+
+
+def _asked(arch: str, options: list[str]) -> str:
+    """The architecture, with the suffix that the candidate's own options have for it: without one, instructions that only this part has are none."""
+    suffixes = [found[1] for option in options if (found := re.search(rf"(?:compute|sm)_{arch.removeprefix('sm_')}([af])\b", option))]
+    return arch + suffixes[0] if suffixes else arch
 
 
 def _for_nvcc(options: list[str]) -> list[str]:

@@ -6,9 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import sysconfig
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter_ns
@@ -34,6 +32,17 @@ class _Extension:
     includes: list[str]
 
 
+class _Compiler(subprocess.Popen):
+    """A program that the candidate has started itself; what it says is kept where the candidate reads it."""
+
+    said: Any = ""
+
+    def communicate(self, *arguments: Any, **options: Any) -> tuple[Any, Any]:
+        output, errors = super().communicate(*arguments, **options)
+        self.said = errors or output or ""
+        return output, errors
+
+
 class Extensions:
     """The extensions of one candidate, compiled for one part."""
 
@@ -41,12 +50,12 @@ class Extensions:
         self._part, self._artifacts, self._report = part, artifacts, report
         self._at_once, self._limit_s = at_once, limit_s
         self._waiting: list[_Extension] = []
-        self._commands: list[str] = []
+        self._started: list[tuple[str, _Compiler]] = []
 
     def install(self, source: str) -> None:
         """Puts itself in the place of torch's builder, where the candidate's source speaks of it; on the host, watches compilers."""
         if not self._part.is_gpu:
-            sys.addaudithook(self._watch)
+            self._watch()
         if "cpp_extension" not in source:
             return
         from torch.utils import cpp_extension
@@ -54,11 +63,23 @@ class Extensions:
         cpp_extension.load_inline = self._load_inline
         cpp_extension.load = self._load
 
-    def _watch(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "subprocess.Popen" and isinstance(arguments[1], Sequence) and not isinstance(arguments[1], str):
-            words = [os.fsdecode(word) for word in arguments[1]]
-            if words and _COMPILERS.match(words[0]):
-                self._commands.append(" ".join([os.path.basename(words[0]), *words[1:]])[:120])
+    def _watch(self) -> None:
+        """Notes every compiler that is started from here on, also through a shell."""
+        started = self._started
+
+        class Watched(_Compiler):
+            def __init__(self, args: Any, *others: Any, **options: Any) -> None:
+                super().__init__(args, *others, **options)
+                words = [args] if isinstance(args, (str, bytes, os.PathLike)) else args
+                program, *rest = " ".join(map(os.fsdecode, words)).split() or [""]
+                if _COMPILERS.match(program):
+                    started.append((" ".join([os.path.basename(program), *rest])[:120], self))
+
+        def system(command: Any) -> int:
+            code = subprocess.call(command, shell=True)
+            return code << 8 if code >= 0 else -code
+
+        subprocess.Popen, os.system = Watched, system
 
     def _load_inline(self, name: str, cpp_sources: Any = "", cuda_sources: Any = None, **options: Any) -> Any:
         return self._take(name, _joined(cpp_sources), _joined(cuda_sources), options)
@@ -87,10 +108,21 @@ class Extensions:
                 self._missing(extension, reason, "write the kernel in Triton to have it compiled for AMD, or compile it with hipcc on a ROCm machine")
             elif not self._part.is_gpu and extension.cpp:
                 self._compile_cpp(extension)
-        for command in self._commands:
-            # The import came to its end, so this compiler did not fail it.
+        for command, process in self._started:
+            self._tell(command, process)
+        self._started.clear()
+
+    def _tell(self, command: str, process: _Compiler) -> None:
+        try:
+            code = process.wait(self._limit_s)
+        except subprocess.TimeoutExpired:
+            self._report({"kernel": command, "status": "timed_out", "limit_s": self._limit_s})
+            return
+        if code == 0:
             self._report({"kernel": command, "status": "compiled", "figures": {}})
-        self._commands.clear()
+            return
+        said = process.said if isinstance(process.said, str) else os.fsdecode(process.said)
+        self._report(self._refused(command, said or f"it ended with exit code {code}, and says why in what the candidate printed"))
 
     def _compile_cuda(self, extension: _Extension) -> None:
         compiler, library = compile_cuda.nvcc(), compile_cuda.nvrtc()
@@ -160,12 +192,12 @@ class Extensions:
             said = {"diagnostics": failures.condense(ended.output, failures.TRACEBACK_LIMIT), "log": self._artifacts.put("log", ended.output)}
             self._report({"kernel": extension.name, "status": "crashed", "summary": f"the compiler {ended.death}", **said})
 
-    def _refused(self, name: str, text: str, start: int) -> dict[str, Any]:
+    def _refused(self, name: str, text: str, start: int | None = None) -> dict[str, Any]:
         first = next((line for line in text.splitlines() if re.search(r"\berror\b", line)), text.strip().partition("\n")[0])
         return {
             "kernel": name,
             "status": "failed",
-            "compile_ns": perf_counter_ns() - start,
+            "compile_ns": None if start is None else perf_counter_ns() - start,
             "summary": failures.condense(first, failures.MESSAGE_LIMIT),
             "diagnostics": failures.condense(text, failures.TRACEBACK_LIMIT),
             "log": self._artifacts.put("log", text),

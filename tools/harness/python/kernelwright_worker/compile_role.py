@@ -6,6 +6,7 @@ outlives whatever they do. It is confined by whoever started it.
 
 from __future__ import annotations
 
+import os
 import tempfile
 import traceback
 from pathlib import Path
@@ -18,7 +19,6 @@ from .compile_candidate import follow
 from .compile_device import Part
 from .compile_process import Report, run
 from .compile_triton import warm
-
 
 
 def main(channel: Channel) -> None:
@@ -40,10 +40,14 @@ def _compile(request: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
     if part.is_gpu:
         warm(part)
 
-    def work(report: Report) -> None:
-        follow(part, request["problem"], candidate, artifacts, int(request["threads"]), float(request["kernel_limit_s"]), report)
+    # An assembler says what it spills when it is at work, and not when Triton's cache has its result: two parts may be of one architecture.
+    with tempfile.TemporaryDirectory(prefix="triton-") as cache:
 
-    (ended,) = run([work], 1, float(request["limit_s"]))
+        def work(report: Report) -> None:
+            os.environ["TRITON_CACHE_DIR"] = cache
+            follow(part, request["problem"], candidate, artifacts, int(request["threads"]), float(request["kernel_limit_s"]), report)
+
+        (ended,) = run([work], 1, float(request["limit_s"]))
     kernels = [message for message in ended.messages if "kernel" in message]
     faults = [message for message in ended.messages if "fault" in message]
     missing = [message["not_compiled"] for message in ended.messages if "not_compiled" in message]

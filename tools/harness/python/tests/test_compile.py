@@ -264,12 +264,52 @@ class Compile(unittest.TestCase):
         self.assertEqual(self.compile("gfx942", self.candidate("return x", kernels))["not_compiled"][0]["what"], "the sources of twice")
         broken = self.compile("sm_80", self.candidate("return x", kernels.replace("2 * t[", "2 * u[")))
         self.assertIn('identifier "u" is undefined', broken["kernels"][0]["summary"])
+        only_there = kernels.replace("__syncthreads();", 'asm volatile("wgmma.fence.sync.aligned;");')
+        flagged = only_there.replace("functions=", "extra_cuda_cflags=['-gencode=arch=compute_90a,code=sm_90a'], functions=")
+        told = [self.compile("sm_90", self.candidate("return x", text))["kernels"][0]["status"] for text in (only_there, flagged)]
+        self.assertEqual(told, ["failed", "compiled"])
 
     def test_a_function_is_followed_and_a_backward_pass_is_said_not_to_be(self) -> None:
         function = KERNELS + "\ndef kernel(x, y):\n    add[(1,)](x, x, y, 7, BLOCK=64)\n    return x\n"
         answer = self.compile("sm_90", function, problem=f"{PROBLEM}\nbackward = True\n")
         self.assertEqual(([kernel["kernel"] for kernel in answer["kernels"]], answer["fault"]), (["add"], None))
         self.assertIn("backward pass", answer["notes"][0])
+
+    def test_every_set_of_inputs_is_followed(self) -> None:
+        problem = PROBLEM.replace("def get_inputs():", "SHAPES = [(64, 256), (64, 300)]\ndef get_inputs(rows, cols):").replace("512, 1000", "rows, cols")
+        kernels = KERNELS + "\n@triton.jit\ndef odd(out, x):\n    tl.store(out, tl.load(x) + nowhere)\n"
+        forward = "if x.shape[1] == 256:\n    add[(1,)](x, x, y, 7, BLOCK=64)\nelse:\n    odd[(1,)](x, y)\nreturn x"
+        answer = self.compile("sm_90", self.candidate(forward, kernels), problem=problem)
+        self.assertEqual([(kernel["kernel"], kernel["status"]) for kernel in answer["kernels"]], [("add", "compiled"), ("odd", "failed")])
+
+    def test_parts_of_one_architecture_are_told_the_same(self) -> None:
+        candidate = self.candidate("add[(1,)](x, x, y, 7, BLOCK=64)\nreturn x")
+        first, second = (self.compile("sm_90", candidate)["kernels"][0]["figures"] for _ in range(2))
+        self.assertIn("spill_stores", first)
+        self.assertEqual(first, second)
+
+    def test_compilers_that_a_candidate_starts_itself_are_told_by_how_they_end(self) -> None:
+        def told(start: str) -> list[tuple[str, str]]:
+            source = f"import os, subprocess, torch\n{start}\nclass ModelNew(torch.nn.Module):\n    pass\n"
+            answer = self.compile("cpu", source)
+            return [(kernel["status"], kernel.get("summary", "")) for kernel in answer["kernels"]]
+
+        syntax = '"-fsyntax-only", "-x", "c++", "-"'
+        self.assertEqual(told(f'subprocess.run(["g++", {syntax}], input=b"int a;", check=True)'), [("compiled", "")])
+        ((status, summary),) = told(f'subprocess.run(["g++", {syntax}], input="int a", text=True, capture_output=True)')
+        self.assertTrue(status == "failed" and "error: expected" in summary, summary)
+        ((status, summary),) = told(f'subprocess.run(["g++", {syntax}], input=b"int a", check=True)')
+        self.assertTrue(status == "failed" and "exit code 1" in summary, summary)
+        self.assertEqual([status for status, _summary in told("os.system('echo int a | g++ -x c++ - ; g++ --version')")], [])
+        self.assertEqual([status for status, _summary in told("os.system('g++ --version')")], ["compiled"])
+
+    def test_what_a_constructor_builds_is_compiled_on_the_host(self) -> None:
+        source = (
+            "import torch\nfrom torch.utils.cpp_extension import load_inline\nclass ModelNew(torch.nn.Module):\n    def __init__(self):\n"
+            "        super().__init__()\n        self.built = load_inline('broken', cpp_sources='int a;', extra_cflags=['--none'])\n"
+        )
+        (kernel,) = self.compile("cpu", source)["kernels"]
+        self.assertEqual((kernel["kernel"], kernel["status"]), ("broken", "failed"))
 
     def test_a_problem_that_fails_is_not_the_candidates_doing(self) -> None:
         answer = self.compile("sm_90", self.candidate("return x"), problem=PROBLEM.replace("torch.randn(512", "torch.nowhere(512"))
