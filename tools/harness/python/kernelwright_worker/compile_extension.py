@@ -108,21 +108,25 @@ class Extensions:
                 self._missing(extension, reason, "write the kernel in Triton to have it compiled for AMD, or compile it with hipcc on a ROCm machine")
             elif not self._part.is_gpu and extension.cpp:
                 self._compile_cpp(extension)
-        for command, process in self._started:
-            self._tell(command, process)
+        told = [self._of(command, process) for command, process in self._started]
         self._started.clear()
+        last = max((number for number, message in enumerate(told) if message["status"] == "compiled"), default=-1)
+        for number, message in enumerate(told):
+            if message["status"] == "failed" and number < last:
+                self._report({"note": f"{message['kernel']} failed, and another compiler was started after it: {message['summary']}"})
+            else:
+                self._report(message)
 
-    def _tell(self, command: str, process: _Compiler) -> None:
+    def _of(self, command: str, process: _Compiler) -> dict[str, Any]:
+        """How a compiler ended that the candidate has started itself."""
         try:
             code = process.wait(self._limit_s)
         except subprocess.TimeoutExpired:
-            self._report({"kernel": command, "status": "timed_out", "limit_s": self._limit_s})
-            return
+            return {"kernel": command, "status": "timed_out", "limit_s": self._limit_s}
         if code == 0:
-            self._report({"kernel": command, "status": "compiled", "figures": {}})
-            return
+            return {"kernel": command, "status": "compiled", "figures": {}}
         said = process.said if isinstance(process.said, str) else os.fsdecode(process.said)
-        self._report(self._refused(command, said or f"it ended with exit code {code}, and says why in what the candidate printed"))
+        return self._refused(command, said or f"it ended with exit code {code}, and says why in what the candidate printed")
 
     def _compile_cuda(self, extension: _Extension) -> None:
         compiler, library = compile_cuda.nvcc(), compile_cuda.nvrtc()

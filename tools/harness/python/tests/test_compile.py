@@ -300,6 +300,8 @@ class Compile(unittest.TestCase):
         self.assertTrue(status == "failed" and "error: expected" in summary, summary)
         ((status, summary),) = told(f'subprocess.run(["g++", {syntax}], input=b"int a", check=True)')
         self.assertTrue(status == "failed" and "exit code 1" in summary, summary)
+        other_flags = f'subprocess.run(["g++", "--none", {syntax}]); subprocess.run(["g++", {syntax}], input=b"int a;")'
+        self.assertEqual(told(other_flags), [("compiled", "")])
         self.assertEqual([status for status, _summary in told("os.system('echo int a | g++ -x c++ - ; g++ --version')")], [])
         self.assertEqual([status for status, _summary in told("os.system('g++ --version')")], ["compiled"])
 
