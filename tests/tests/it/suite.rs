@@ -151,6 +151,18 @@ fn an_mcp_server_takes_the_evaluators_place() {
 }
 
 #[test]
+fn lists_are_json_where_that_is_asked_for() {
+    let home = tempfile::tempdir().unwrap();
+    let listed = said(kernelwright(home.path()).args(["suite", "list", "--json"]));
+    let suites: Vec<Value> = lines(&listed).into_iter().map(|line| line["suite"].clone()).collect();
+    assert_eq!((suites, listed.code), (vec!["aten".into(), "kernelbench:PATH".into(), "PATH...".into()], Some(0)));
+    fs::write(home.path().join("broken.py"), "def get_inputs():\n    return nowhere\nclass Model: ...\n").unwrap();
+    // What Python says of a problem comes with the line, from `compile` as well.
+    let compiled = said(kernelwright(home.path()).args(["compile", "broken.py", "broken.py", "--arch", "sm_90"]));
+    assert!(compiled.code == Some(20) && compiled.stderr.contains("line "), "{compiled:?}");
+}
+
+#[test]
 fn a_sample_of_the_aten_operators_is_correct() {
     let home = tempfile::tempdir().unwrap();
     // One of every sort: floating, integer, indices, several outputs, complex ones. The whole suite takes the better part of an hour.
