@@ -114,20 +114,41 @@ def compile_whole(compiler: str, source: str, arch: str, options: list[str], inc
 def compile_device(library: ctypes.CDLL, source: str, arch: str, options: list[str]) -> tuple[Cubin, DevicePart]:
     """The device part of the source."""
     part = device_part(source)
+    flags = ["--std=c++20", "--device-as-default-execution-space", *(option for option in options if _NVRTC_OPTION.match(option))]
+    cubin, _symbols = _by_nvrtc(library, _PRELUDE + part.text, part.instances, _asked(arch, options), flags)
+    return cubin, part
+
+
+def compile_kernel(library: ctypes.CDLL, source: str, kernel: str, arch: str, options: list[str], includes: list[str]) -> tuple[Cubin, str]:
+    """The source as it is, with the flags that `torch.cuda._compile_kernel` adds, and the symbol of the kernel that it was compiled for."""
+    from torch.utils.cpp_extension import COMMON_NVCC_FLAGS
+
+    flags = [f"-I{include}" for include in includes] + _for_nvcc(options)
+    flags += [flag for flag in COMMON_NVCC_FLAGS if flag != "--expt-relaxed-constexpr"]
+    cubin, (symbol,) = _by_nvrtc(library, source, [kernel], _asked(arch, options), flags)
+    return cubin, symbol
+
+
+def _by_nvrtc(library: ctypes.CDLL, text: str, kernels: list[str], arch: str, flags: list[str]) -> tuple[Cubin, list[str]]:
+    """A text compiled with these kernels in it, which may be instances of templates; and their symbols."""
     program = ctypes.c_void_p()
-    text = (_PRELUDE + part.text).encode()
-    _check(library, library.nvrtcCreateProgram(ctypes.byref(program), text, b"cuda_sources", 0, None, None))
-    for instance in part.instances:
-        library.nvrtcAddNameExpression(program, instance.encode())
-    flags = [f"--gpu-architecture={_asked(arch, options)}", "--ptxas-options=-v", "--std=c++20", "--device-as-default-execution-space"]
-    flags += [f"-I{folder}" for folder in _headers()] + [option for option in options if _NVRTC_OPTION.match(option)]
+    _check(library, library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"cuda_sources", 0, None, None))
+    for kernel in kernels:
+        library.nvrtcAddNameExpression(program, kernel.encode())
+    flags = [f"--gpu-architecture={arch}", "--ptxas-options=-v", *(f"-I{folder}" for folder in _headers()), *flags]
     array = (ctypes.c_char_p * len(flags))(*[flag.encode() for flag in flags])
     result = library.nvrtcCompileProgram(program, len(flags), array)
     log = _text(library, program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
     if result != 0:
         raise CudaError(log)
     ptx = _text(library, program, "PTX").rstrip(b"\0").decode(errors="replace")
-    return Cubin(_text(library, program, "CUBIN"), ptx, log), part
+    return Cubin(_text(library, program, "CUBIN"), ptx, log), [_symbol(library, program, kernel) for kernel in kernels]
+
+
+def _symbol(library: ctypes.CDLL, program: ctypes.c_void_p, kernel: str) -> str:
+    name = ctypes.c_char_p()
+    _check(library, library.nvrtcGetLoweredName(program, kernel.encode(), ctypes.byref(name)))
+    return (name.value or b"").decode()
 
 
 def _toolkit_headers(compiler: str) -> list[str]:

@@ -1,16 +1,21 @@
-"""C++ and CUDA sources of a candidate: what it hands to `load_inline` or `load` is compiled for the part instead of being built and loaded."""
+"""C++ and CUDA sources of a candidate: what it hands to `load_inline`, `load` or `torch.cuda._compile_kernel` is compiled for the part instead of
+being built and loaded."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import shutil
 import subprocess
 import sysconfig
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
+
+import torch
 
 from . import compile_cuda, compile_figures, failures
 from .builder import Stub
@@ -30,6 +35,18 @@ class _Extension:
     cflags: list[str]
     cuda_flags: list[str]
     includes: list[str]
+    #: Of a source without host code, the kernel that is to be launched.
+    kernel: str | None = None
+
+
+class _Kernel:
+    """Stands for a kernel that is not loaded. A launch writes nothing: only shapes are followed."""
+
+    def __call__(self, *_arguments: Any, **_options: Any) -> None:
+        """Launches nothing."""
+
+    def set_shared_memory_config(self, _nbytes: int) -> None:
+        """Sets nothing."""
 
 
 class _Compiler(subprocess.Popen):
@@ -53,9 +70,11 @@ class Extensions:
         self._started: list[tuple[str, _Compiler]] = []
 
     def install(self, source: str) -> None:
-        """Puts itself in the place of torch's builder, where the candidate's source speaks of it; on the host, watches compilers."""
+        """Puts itself in the place of what torch builds with, where the candidate's source speaks of it; on the host, watches compilers."""
         if not self._part.is_gpu:
             self._watch()
+        elif "_compile_kernel" in source and hasattr(torch.cuda, "_compile_kernel"):
+            torch.cuda._compile_kernel = partial(self._compile_kernel, inspect.signature(torch.cuda._compile_kernel))
         if "cpp_extension" not in source:
             return
         from torch.utils import cpp_extension
@@ -97,6 +116,18 @@ class Extensions:
         self._waiting.append(_Extension(name, cpp, cuda, words("extra_cflags"), words("extra_cuda_cflags"), words("extra_include_paths")))
         return Stub(name)
 
+    def _compile_kernel(self, form: inspect.Signature, *arguments: Any, **options: Any) -> _Kernel:
+        given = form.bind(*arguments, **options).arguments
+        # Some versions of torch take what comes before the kernel apart from it.
+        source = "\n".join(filter(None, [given.get("header_code"), given["kernel_source"]]))
+        flags = [str(option) for option in given.get("nvcc_options") or []]
+        if capability := given.get("compute_capability"):
+            flags.append(f"-arch=sm_{capability}")
+        includes = [str(folder) for folder in given.get("cuda_include_dirs") or []]
+        name = given["kernel_name"]
+        self._waiting.append(_Extension(name, "", source, [], flags, includes, kernel=name))
+        return _Kernel()
+
     def compile(self) -> None:
         """Compiles what was handed over since the last time."""
         waiting, self._waiting = self._waiting, []
@@ -129,20 +160,26 @@ class Extensions:
         return self._refused(command, said or f"it ended with exit code {code}, and says why in what the candidate printed")
 
     def _compile_cuda(self, extension: _Extension) -> None:
-        compiler, library = compile_cuda.nvcc(), compile_cuda.nvrtc()
-        if compiler is None and library is None:
-            self._missing(extension, "neither nvcc nor NVRTC is installed", install_nvcc())
+        compiler, library, wanted = compile_cuda.nvcc(), compile_cuda.nvrtc(), extension.kernel
+        if library is None and (compiler is None or wanted is not None):
+            if wanted is not None:
+                self._missing(extension, "NVRTC is not installed", "install a torch that is built for CUDA: NVRTC comes with it")
+            else:
+                self._missing(extension, "neither nvcc nor NVRTC is installed", install_nvcc())
             return
 
         def work(report: Report) -> None:
             start = perf_counter_ns()
             arch = self._part.arch
+            unknown: list[str] = []
+            launched = None
             try:
-                if compiler is not None:
+                if wanted is not None:
+                    cubin, launched = compile_cuda.compile_kernel(library, extension.cuda, wanted, arch, extension.cuda_flags, extension.includes)
+                elif compiler is not None:
                     source = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>\n" + extension.cuda
                     includes = [*extension.includes, *_torch_includes()]
                     cubin = compile_cuda.compile_whole(compiler, source, arch, extension.cuda_flags, includes, self._limit_s)
-                    unknown = []
                 else:
                     cubin, part = compile_cuda.compile_device(library, extension.cuda, arch, extension.cuda_flags)
                     unknown = part.unknown
@@ -154,13 +191,15 @@ class Extensions:
                 artifacts.append(self._artifacts.put("sass", sass))
             artifacts.append(self._artifacts.put("log", cubin.log))
             for symbol, figures in compile_figures.cubin(cubin.binary, cubin.log).items():
+                if launched not in (None, symbol):
+                    continue
                 took = {"compile_ns": perf_counter_ns() - start, "artifacts": artifacts}
                 report({"kernel": _demangled(symbol), "status": "compiled", "figures": figures, **took})
             for name in unknown:
                 report({"unknown": name})
 
         self._run(extension, work)
-        if compiler is None:
+        if compiler is None and wanted is None:
             self._report({"note": f"the host code of {extension.name} was not compiled: there is no nvcc; {install_nvcc()}"})
 
     def _compile_cpp(self, extension: _Extension) -> None:

@@ -269,6 +269,27 @@ class Compile(unittest.TestCase):
         told = [self.compile("sm_90", self.candidate("return x", text))["kernels"][0]["status"] for text in (only_there, flagged)]
         self.assertEqual(told, ["failed", "compiled"])
 
+    def test_a_kernel_for_nvrtc_alone_is_compiled_for_the_part(self) -> None:
+        source = """template <int N> __global__ void twice(float* x) { __shared__ float t[N]; t[threadIdx.x] = x[threadIdx.x]; __syncthreads(); x[0] = 2 * t[N - 1]; }
+extern "C" __global__ void thrice(float* x) { *x *= 3; }"""
+        kernels = f"import torch\nSOURCE = '''{source}'''\ntwice = torch.cuda._compile_kernel(SOURCE, 'twice<64>')\n"
+        forward = "twice(grid=(1, 1, 1), block=(64, 1, 1), args=[x])\nthrice = torch.cuda._compile_kernel(SOURCE, 'thrice')\nthrice(args=[x])\nreturn x"
+        answer = self.compile("sm_80", self.candidate(forward, kernels))
+        if answer["not_compiled"]:
+            self.assertIn("NVRTC", answer["not_compiled"][0]["reason"])
+            return
+        self.assertEqual((answer["fault"], answer["notes"]), (None, []))
+        told = [(kernel["kernel"], kernel["figures"].get("static_shared", 0)) for kernel in answer["kernels"]]
+        self.assertEqual(told, [("void twice<64>(float*)", 256), ("thrice", 0)])
+        self.assertGreater(answer["kernels"][0]["figures"]["registers"], 0)
+        self.assertEqual(self.compile("gfx942", self.candidate(forward, kernels))["not_compiled"][0]["what"], "the sources of twice<64>")
+        broken = self.compile("sm_80", self.candidate(forward, kernels.replace("2 * t[", "2 * u[")))
+        self.assertIn('identifier "u" is undefined', broken["kernels"][0]["summary"])
+        only_there = kernels.replace("__syncthreads();", 'asm volatile("wgmma.fence.sync.aligned;");')
+        asked = only_there.replace("'twice<64>'", "'twice<64>', compute_capability='90a'")
+        statuses = [self.compile("sm_90", self.candidate("return x", text))["kernels"][0]["status"] for text in (only_there, asked)]
+        self.assertEqual(statuses, ["failed", "compiled"])
+
     def test_a_function_is_followed_and_a_backward_pass_is_said_not_to_be(self) -> None:
         function = KERNELS + "\ndef kernel(x, y):\n    add[(1,)](x, x, y, 7, BLOCK=64)\n    return x\n"
         answer = self.compile("sm_90", function, problem=f"{PROBLEM}\nbackward = True\n")
