@@ -13,6 +13,10 @@ use crate::verdict::Stop;
 const CLOCKS_SHARE: f64 = 0.1;
 const CLOCKS_SLACK: Duration = Duration::from_millis(1);
 
+/// Of a batch by which part a clock has to have moved on: messages that others delay take as long as calls do, or ten times, but not a thousand times in
+/// every batch. Batches of two milliseconds, as short as calibration may make them beside other work, would be within what is tolerated then.
+const STILL: f64 = 0.001;
+
 /// By how much of a batch the candidate's clock may say less than the supervisor's and be taken for the time, and by how much in any case: one time a
 /// process takes a tenth of a millisecond longer to wake up than another, however long its batch is, and a batch of large inputs that memory keeps short
 /// lasts a few milliseconds. Of a short one it is no more than a part that nobody would call a gain.
@@ -31,8 +35,11 @@ pub(crate) fn time_of(wall: Duration, overhead: Duration, inner: Duration) -> Du
     inner.max(beyond.saturating_sub(believed)).min(wall)
 }
 
-/// How far the candidate's clock is from the supervisor's, in units of what is tolerated.
+/// How far the candidate's clock is from the supervisor's, in units of what is tolerated; infinitely far where it stands still.
 pub(crate) fn disagreement(wall: Duration, inner: Duration) -> f64 {
+    if inner < wall.mul_f64(STILL) {
+        return f64::INFINITY;
+    }
     let tolerated = wall.as_secs_f64() * CLOCKS_SHARE + CLOCKS_SLACK.as_secs_f64();
     wall.abs_diff(inner).as_secs_f64() / tolerated
 }
@@ -66,10 +73,12 @@ pub(crate) async fn settle(course: &mut Course<'_>) -> Result<(), Stop> {
 fn agree(clocks: &[f64], limit: f64) -> Result<(), Stop> {
     let least = clocks.iter().copied().min_by(f64::total_cmp).unwrap_or(0.0);
     if least > limit {
-        let explanation = format!(
-            "in every batch the candidate's process reports a time at least {least:.1} times further from the supervisor's than is tolerated: \
-             work outside the timed calls, or a patched clock"
-        );
+        let reports = match least {
+            f64::INFINITY => "that next to no time has passed".to_owned(),
+            _ => format!("a time at least {least:.1} times further from the supervisor's than is tolerated"),
+        };
+        let explanation =
+            format!("in every batch the candidate's process reports {reports}: work outside the timed calls, or a patched clock");
         return Err(Stop::rejected("clock_disagreement", explanation));
     }
     Ok(())
@@ -85,6 +94,11 @@ mod tests {
         assert!(disagreement(ms(20), ms(20)) < 1.0 && disagreement(ms(20), ms(19)) < 1.0);
         assert!(disagreement(ms(20), ms(10)) > 1.0 && disagreement(ms(20), ms(30)) > 1.0);
         assert!(agree(&[1.5, 9.0, 0.2], 1.0).is_ok(), "disturbed batches decide nothing");
+        let still = disagreement(ms(2), Duration::ZERO);
+        assert!(
+            agree(&[still, still], OF_BUSY).is_err() && agree(&[still, disagreement(ms(2), ms(1))], OF_BUSY).is_ok(),
+            "a clock that stands still"
+        );
         let Err(Stop::Decided(verdict)) = agree(&[3.0, 9.0, 1.2], 1.0) else { panic!("no verdict") };
         assert_eq!(verdict.status(), "rejected");
     }
