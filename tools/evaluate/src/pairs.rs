@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kernelwright_protocol::Backend;
+use kernelwright_protocol::{Backend, BaselineKind, Nanoseconds};
 
 use crate::checks::BatchNumber;
 use crate::interrupted;
@@ -22,10 +22,10 @@ fn most_pairs(backend: Backend) -> usize {
     }
 }
 
-/// How many pairs more there are, once. On a GPU where the most of them do not tell which side is faster and differ by more than would matter, or
-/// where a few were disturbed so much that a fast kernel would rank below a slow one: what disturbed a few of them weighs less among many. On a CPU
-/// where other work disturbed too many of them. Their number is fixed before they are taken, since going on until the interval says something would
-/// have it say too much.
+/// How many pairs more there are, once: where a few were disturbed so much that a fast kernel would rank below a slow one, since what disturbed a few
+/// of them weighs less among many; where other work disturbed too many of them; and on a GPU where the most of them do not tell which side is faster
+/// and differ by more than would matter. Their number is fixed before they are taken, since going on until the interval says something would have it
+/// say too much.
 fn more_pairs(backend: Backend) -> usize {
     match backend {
         Backend::Cpu => 17,
@@ -80,7 +80,7 @@ impl Pairs {
     fn go_on(&mut self, course: &mut Course<'_>) -> bool {
         let pair = course.samples.candidate.len();
         if pair == self.most {
-            if self.more == 0 || !is_unclear(&course.samples, course.session) {
+            if self.more == 0 || !is_unclear(&course.samples, course.session.backend, &course.session.contenders) {
                 return false;
             }
             self.most += std::mem::take(&mut self.more);
@@ -169,9 +169,9 @@ impl Pairs {
 }
 
 /// Whether more pairs are worth their time.
-fn is_unclear(samples: &Samples, session: &Session) -> bool {
-    let is_wide = || samples.counted(&session.contenders).is_undecided() || samples.are_disturbed(&session.contenders);
-    samples.wants_quiet() || session.backend == Backend::Cuda && is_wide()
+fn is_unclear(samples: &Samples, backend: Backend, contenders: &[(BaselineKind, Nanoseconds)]) -> bool {
+    let is_undecided = || backend == Backend::Cuda && samples.counted(contenders).is_undecided();
+    samples.wants_quiet() || samples.are_disturbed(contenders) || is_undecided()
 }
 
 /// What a batch of the candidate is for. The candidate cannot tell.
@@ -182,4 +182,31 @@ enum Use {
     /// Some of its calls get their inputs late and are verified. Its time does not count: the memory of a few calls was written right before
     /// it, and not that of the others.
     Late,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_disturbs_some_pairs_is_worth_more_of_them_on_processors_too() {
+        let contenders = [(BaselineKind::Eager, Nanoseconds(10))];
+        let of = |ratios: &[f64]| {
+            let mut samples = Samples::none(1);
+            samples.baselines = vec![ratios.to_vec()];
+            samples.candidate = vec![1.0; ratios.len()];
+            samples
+        };
+        let steady = [1.3; 17];
+        let mut shaken = steady;
+        shaken[3..13].copy_from_slice(&[0.7, 2.1, 0.8, 1.9, 0.6, 2.0, 0.7, 1.8, 0.9, 2.2]);
+        let lost = shaken.map(|ratio| ratio / 4.0);
+        let near = [0.98, 1.02, 0.98, 1.02, 0.98, 1.02, 0.98, 1.02, 0.98, 1.02];
+        for (ratios, on_cpu, on_cuda) in
+            [(steady.as_slice(), false, false), (&shaken, true, true), (&lost, false, false), (&near, false, true)]
+        {
+            let is_unclear = |backend| is_unclear(&of(ratios), backend, &contenders);
+            assert_eq!((is_unclear(Backend::Cpu), is_unclear(Backend::Cuda)), (on_cpu, on_cuda), "{ratios:?}");
+        }
+    }
 }
